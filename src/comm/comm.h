@@ -40,6 +40,7 @@ typedef struct stk_comm_call {
     void *dst;
     int32_t root; /* broadcast */
     bool mean;    /* sums of floats: divided by the number of ranks */
+    bool early;   /* where it can, it goes on before it is waited for; ranks may differ in this */
 } stk_comm_call;
 
 /* Of each kind of communication; a rank starts with it. */
@@ -64,6 +65,7 @@ struct stk_comm {
     int timeout_ms;        /* for those who wait within a step; 0: as long as it takes. The owner sets it */
     struct stk_beat *beat; /* stk_comm_set_beat: elastic/beat.h */
     stk_collective kind[STK_COMM_MOST_CALLS]; /* of the last calls, by number */
+    int64_t ticket[STK_COMM_MOST_CALLS];      /* the owner's: numbers of calls that it will wait for */
 };
 
 /* 1 for NULL. */

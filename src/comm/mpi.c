@@ -2,20 +2,27 @@
  * memory that they share (shared.h), with sums in the order of the ranks; over several hosts MPI does it, without
  * blocking, so that a rank that does not come is missed after a time and not for ever.
  *
- * A call is worked on when it is waited for, after those that were started before it.
+ * A call is worked on when it is waited for, after those that were started before it; one that is early goes on in a
+ * thread at once, with all before it. Whoever waits works on what nobody works on yet. One thread at a time does.
+ *
+ *   trains   start 0   start 1   ...compute...   wait 0   wait 1: works on it itself, where the thread is not yet there
+ *   thread             [ 0: lay out, add up, take ... ]
  */
 #include <limits.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "comm/comm.h"
 #include "comm/mpi_process.h"
 #include "comm/patience.h"
 #include "comm/shared.h"
+#include "trace/trace.h"
 
 enum { NEWS_TAG = 1, NEWS_BYTES = 600, NOTE_BYTES = 400 };
 
@@ -24,10 +31,15 @@ typedef struct mpi_comm {
     stk_mpi_process *process;
     const stk_mpi *mpi;
     stk_shared *shared; /* NULL: MPI does the work */
+    stk_mutex lock;     /* guards all that follows, up to the failure */
+    stk_cond changed;
+    stk_thread thread;
     stk_comm_call call[STK_COMM_MOST_CALLS];
-    int64_t n_started, n_done;
+    int64_t n_started, n_done, n_early; /* calls before n_early are the thread's, too */
+    bool is_working, ends;              /* a thread works on a call, and all of MPI is its; the thread ends */
     stk_status failed;
     char error[NEWS_BYTES];
+    stk_pace pace;
     stk_mpi_handle news_request; /* without shared memory: for another rank's failure; NULL: none is awaited */
     char news[NEWS_BYTES], own_news[NEWS_BYTES], note[NOTE_BYTES];
     bool is_told; /* of this rank's failure the others */
@@ -92,13 +104,19 @@ static void stop_news(mpi_comm *c)
 
 static stk_status await_request(mpi_comm *c, stk_mpi_handle *request, stk_collective kind, int timeout_ms)
 {
+    enum { N_EAGER = 1000 };
     stk_patience patience = {0};
     int done = 0;
     for (int i = 0; !done; i++) {
         STK_RETURN_IF_ERROR(check(c->mpi->Test(request, &done, c->mpi->ignore_status), "Test"));
-        if (done || i < 1000) continue;
+        if (done || (i < N_EAGER && stk_pace_is_eager(&c->pace))) continue;
         STK_RETURN_IF_ERROR(look_for_news(c));
-        sched_yield();
+        if (atomic_load_explicit(&c->pace.is_over, memory_order_relaxed))
+            return stk_fail(STK_LOST, "the training has ended before its sums");
+        if (stk_pace_is_eager(&c->pace))
+            sched_yield();
+        else
+            stk_pace_rest();
         stk_patience_look(&patience, stk_clock_ns());
         if (stk_patience_is_over(&patience, timeout_ms))
             return stk_fail(STK_LOST, "%s number %lld: not all ranks came within %d ms of rank %d's waiting",
@@ -164,16 +182,9 @@ static stk_status run_by_mpi(mpi_comm *c, const stk_comm_call *call, int timeout
     return STK_OK;
 }
 
-static stk_status start(stk_comm *base, const stk_comm_call *call, int64_t *number)
-{
-    mpi_comm *c = (mpi_comm *)base;
-    if (c->n_started - c->n_done >= STK_COMM_MOST_CALLS)
-        return stk_fail(STK_BUSY, "%d calls have not been waited for", STK_COMM_MOST_CALLS);
-    *number = c->n_started;
-    c->call[c->n_started++ % STK_COMM_MOST_CALLS] = *call;
-    return STK_OK;
-}
+/* --- who works on calls --- */
 
+/* The lock is held. */
 static stk_status fail_comm(mpi_comm *c, stk_status status, const char *why)
 {
     if (c->failed == STK_OK) {
@@ -184,38 +195,129 @@ static stk_status fail_comm(mpi_comm *c, stk_status status, const char *why)
     return status;
 }
 
+/* On the next call; the lock is held, and nobody works. */
+static void work(mpi_comm *c, int timeout_ms)
+{
+    const stk_comm_call *call = &c->call[c->n_done % STK_COMM_MOST_CALLS];
+    int64_t number = c->n_done;
+    c->is_working = true;
+    stk_mutex_unlock(&c->lock);
+    int64_t begin = stk_trace_begin();
+    stk_status status =
+        c->shared ? stk_shared_run(c->shared, call, timeout_ms, &c->pace) : run_by_mpi(c, call, timeout_ms);
+    stk_trace_end(begin, STK_TRACE_HOST, stk_collective_name(call->kind), number);
+    stk_mutex_lock(&c->lock);
+    c->is_working = false;
+    if (status == STK_OK)
+        c->n_done++;
+    else
+        (void)fail_comm(c, status, stk_error_text());
+    stk_cond_broadcast(&c->changed);
+}
+
+static void go_on_early(void *arg)
+{
+    mpi_comm *c = arg;
+    stk_mutex_lock(&c->lock);
+    while (!c->ends) {
+        bool has_call = c->failed == STK_OK && !c->is_working && c->n_done < c->n_early;
+        if (!has_call) {
+            stk_cond_wait(&c->changed, &c->lock);
+            continue;
+        }
+        atomic_store(&c->pace.is_early, true);
+        work(c, c->base.timeout_ms);
+        atomic_store(&c->pace.is_early, false);
+    }
+    stk_mutex_unlock(&c->lock);
+}
+
+/* Without a thread the call is worked on by whoever waits. */
+static void want_early(mpi_comm *c)
+{
+    if (!c->process->may_pass) return;
+    if (!c->thread.started && stk_thread_start(&c->thread, "stk-sums", false, go_on_early, c) != STK_OK) return;
+    c->n_early = c->n_started;
+    stk_cond_broadcast(&c->changed);
+}
+
+static stk_status start(stk_comm *base, const stk_comm_call *call, int64_t *number)
+{
+    mpi_comm *c = (mpi_comm *)base;
+    stk_status status = STK_OK;
+    stk_mutex_lock(&c->lock);
+    if (c->n_started - c->n_done >= STK_COMM_MOST_CALLS) {
+        status = stk_fail(STK_BUSY, "%d calls have not been waited for", STK_COMM_MOST_CALLS);
+    } else {
+        *number = c->n_started;
+        c->call[c->n_started++ % STK_COMM_MOST_CALLS] = *call;
+        if (call->early) want_early(c);
+    }
+    stk_mutex_unlock(&c->lock);
+    return status;
+}
+
 static stk_status wait_for(stk_comm *base, int64_t number, int timeout_ms)
 {
     mpi_comm *c = (mpi_comm *)base;
+    stk_status status = STK_OK;
+    stk_mutex_lock(&c->lock);
     if (number < 0 || number >= c->n_started)
-        return stk_fail(STK_INVALID, "there is no call number %lld to wait for", (long long)number);
-    if (c->failed != STK_OK) return stk_fail(c->failed, "%s", c->error);
-    while (c->n_done <= number) {
-        const stk_comm_call *call = &c->call[c->n_done % STK_COMM_MOST_CALLS];
-        stk_status status = c->shared ? stk_shared_run(c->shared, call, timeout_ms) : run_by_mpi(c, call, timeout_ms);
-        if (status != STK_OK) return fail_comm(c, status, stk_error_text());
-        c->n_done++;
+        status = stk_fail(STK_INVALID, "there is no call number %lld to wait for", (long long)number);
+    atomic_fetch_add(&c->pace.n_waiting, 1);
+    while (status == STK_OK && c->failed == STK_OK && c->n_done <= number) {
+        if (c->is_working)
+            stk_cond_wait(&c->changed, &c->lock);
+        else
+            work(c, timeout_ms);
     }
-    return STK_OK;
+    atomic_fetch_sub(&c->pace.n_waiting, 1);
+    if (status == STK_OK && c->n_done <= number) status = stk_fail(c->failed, "%s", c->error);
+    stk_mutex_unlock(&c->lock);
+    return status;
+}
+
+/* Nobody works on a call when this returns, and nobody begins one. The lock is held. */
+static void end_work(mpi_comm *c)
+{
+    atomic_store(&c->pace.is_over, true);
+    while (c->is_working)
+        stk_cond_wait(&c->changed, &c->lock);
 }
 
 static void abort_all(stk_comm *base, const char *why)
 {
     mpi_comm *c = (mpi_comm *)base;
+    stk_mutex_lock(&c->lock);
     (void)fail_comm(c, STK_LOST, why);
     if (c->shared) stk_shared_abort(c->shared, why);
+    end_work(c);
     send_news(c, why);
+    stk_mutex_unlock(&c->lock);
+}
+
+static void end_thread(mpi_comm *c)
+{
+    stk_mutex_lock(&c->lock);
+    c->ends = true;
+    end_work(c);
+    stk_cond_broadcast(&c->changed);
+    stk_mutex_unlock(&c->lock);
+    stk_thread_join(&c->thread);
 }
 
 static void close_mpi(stk_comm *base)
 {
     mpi_comm *c = (mpi_comm *)base;
+    end_thread(c);
     if (c->failed != STK_OK && !c->shared) { /* What is under way from here and to here stays until MPI ends. */
         c->process->has_unfinished = true;
         return;
     }
     stop_news(c);
     stk_shared_close(c->shared);
+    stk_cond_destroy(&c->changed);
+    stk_mutex_destroy(&c->lock);
     free(c);
 }
 
@@ -303,6 +405,20 @@ static stk_status tell_misfit(const stk_mpi_launch *launch, const char *library)
                     launch->n_ranks);
 }
 
+/* NULL: there is no memory. */
+static mpi_comm *new_comm(stk_mpi_process *process)
+{
+    mpi_comm *c = calloc(1, sizeof(*c));
+    if (!c) return NULL;
+    *c = (mpi_comm){.base = {.class = &mpi_class}, .process = process, .mpi = process->mpi};
+    if (stk_mutex_init(&c->lock) == STK_OK) {
+        if (stk_cond_init(&c->changed) == STK_OK) return c;
+        stk_mutex_destroy(&c->lock);
+    }
+    free(c);
+    return NULL;
+}
+
 stk_status stk_comm_open_mpi(int timeout_ms, stk_comm **out)
 {
     stk_mpi_process *process;
@@ -312,18 +428,19 @@ stk_status stk_comm_open_mpi(int timeout_ms, stk_comm **out)
     if (!launch.has_mpi) return tell_misfit(&launch, NULL);
     STK_RETURN_IF_ERROR(stk_mpi_process_open(&process));
     if (process->n_ranks < 2) return tell_misfit(&launch, process->mpi->name);
-    mpi_comm *c = calloc(1, sizeof(*c));
+    mpi_comm *c = new_comm(process);
     if (!c) {
         process->is_broken = true; /* The others wait for this one. */
         return stk_fail_memory(sizeof(*c));
     }
-    *c = (mpi_comm){.base = {.class = &mpi_class}, .process = process, .mpi = process->mpi};
     stk_status status = open_all(c, timeout_ms);
     if (status == STK_OK) {
         *out = &c->base;
         return STK_OK;
     }
-    (void)fail_comm(c, status, stk_error_text());
+    char why[NEWS_BYTES];
+    snprintf(why, sizeof(why), "%s", stk_error_text());
+    (void)fail_comm(c, status, why);
     close_mpi(&c->base);
-    return status;
+    return stk_fail(status, "%s", why);
 }

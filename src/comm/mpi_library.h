@@ -17,6 +17,7 @@ typedef void *stk_mpi_handle;
 #define STK_MPI_FUNCTION_LIST(X)                                                                                       \
     X(Initialized, (int *flag))                                                                                        \
     X(Init_thread, (int *argc, char ***argv, int required, int *provided))                                             \
+    X(Query_thread, (int *provided))                                                                                   \
     X(Finalize, (void))                                                                                                \
     X(Finalized, (int *flag))                                                                                          \
     X(Abort, (stk_mpi_handle comm, int code))                                                                          \

@@ -78,6 +78,8 @@ static stk_status begin(const stk_mpi *m)
         STK_RETURN_IF_ERROR(check(m->Init_thread(NULL, NULL, m->serialized, &got), "Init_thread"));
         if (atexit(end_process) != 0) return stk_fail_memory(sizeof(process));
     }
+    STK_RETURN_IF_ERROR(check(m->Query_thread(&got), "Query_thread"));
+    process.may_pass = got >= m->serialized;
     owner = getpid();
     stk_status status = look_around(m);
     process.is_broken = status != STK_OK;

@@ -42,7 +42,8 @@ struct stk_shared {
     head *head;
     size_t bytes;
     int rank, n;
-    bool yields; /* more ranks than cores */
+    bool yields;          /* more ranks than cores */
+    const stk_pace *pace; /* of the call */
     uint64_t n_chunks, n_calls;
     char *buffer; /* [n][N_BUFFERS][CHUNK] laid out, then [N_BUFFERS][n][CHUNK / n] sums */
 };
@@ -188,11 +189,14 @@ static stk_status await(stk_shared *s, const stk_comm_call *call, size_t counter
     for (int r = 0; r < s->n; r++) {
         const _Atomic uint64_t *have = (const _Atomic uint64_t *)((const char *)&s->head->place[r] + counter);
         for (int64_t i = 0; atomic_load_explicit(have, memory_order_acquire) < until; i++) {
-            if (i < N_SPINS && !s->yields) {
+            bool is_eager = stk_pace_is_eager(s->pace);
+            if (i < N_SPINS && !s->yields && is_eager) {
                 pause_a_little();
                 continue;
             }
             if (atomic_load_explicit(&s->head->failed, memory_order_relaxed) == 2) return failure_of(s);
+            if (atomic_load_explicit(&s->pace->is_over, memory_order_relaxed))
+                return stk_fail(STK_LOST, "the training has ended before its sums");
             int64_t now = stk_clock_ns();
             stk_patience_look(&patience, now);
             if (!looked) looked = now;
@@ -202,10 +206,10 @@ static stk_status await(stk_shared *s, const stk_comm_call *call, size_t counter
                     return fail_absent(s, call, counter, until, (int)(patience.waited_ns / 1000000));
             }
             if (stk_patience_is_over(&patience, timeout_ms)) return fail_absent(s, call, counter, until, timeout_ms);
-            if (patience.waited_ns < 2000000)
+            if (patience.waited_ns < 2000000 && is_eager)
                 sched_yield();
             else
-                nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+                stk_pace_rest();
         }
     }
     return STK_OK;
@@ -345,7 +349,7 @@ static stk_status check_same(stk_shared *s, const stk_comm_call *call)
     return STK_OK;
 }
 
-stk_status stk_shared_run(stk_shared *s, const stk_comm_call *call, int timeout_ms)
+stk_status stk_shared_run(stk_shared *s, const stk_comm_call *call, int timeout_ms, const stk_pace *pace)
 {
     static stk_status (*const run[])(stk_shared *, const stk_comm_call *, int64_t, int64_t, int) = {
         [STK_COLLECTIVE_all_reduce] = reduce_chunk, [STK_COLLECTIVE_reduce_scatter] = scatter_chunk,
@@ -356,6 +360,7 @@ stk_status stk_shared_run(stk_shared *s, const stk_comm_call *call, int timeout_
     int64_t most = (int64_t)(CHUNK / element), n = call->kind == STK_COLLECTIVE_barrier ? 1 : call->n;
     if (call->kind == STK_COLLECTIVE_reduce_scatter) most /= s->n;
     STK_RETURN_IF_ERROR(failure_of(s));
+    s->pace = pace;
     s->n_calls++;
     atomic_store_explicit(&s->head->place[s->rank].call_hash[s->n_calls % 2], stk_comm_call_hash(call),
                           memory_order_relaxed);

@@ -13,6 +13,7 @@
 #define STK_COMM_SHARED_H
 
 #include "comm/comm.h"
+#include "comm/patience.h"
 
 typedef struct stk_shared stk_shared;
 
@@ -27,8 +28,8 @@ void stk_shared_unlink(const char *name);
 /* Accepts NULL. */
 void stk_shared_close(stk_shared *shared);
 
-/* All ranks run the same calls in the same order. */
-stk_status stk_shared_run(stk_shared *shared, const stk_comm_call *call, int timeout_ms);
+/* All ranks run the same calls in the same order. pace: borrowed for the call. */
+stk_status stk_shared_run(stk_shared *shared, const stk_comm_call *call, int timeout_ms, const stk_pace *pace);
 void stk_shared_abort(stk_shared *shared, const char *why);
 /* As in stk_comm_class; the counters are there until close. */
 int stk_shared_count(const stk_shared *shared, const _Atomic uint64_t *counter[2]);

@@ -16,6 +16,8 @@ static const char *why_left_out(const char *name, const stk_compile_options *opt
     if (!strcmp(name, "loss_scale") && !scales) return "the loss is not scaled and no step is skipped";
     if (!strcmp(name, "unpack_pixels") && !options->pixels) return "images come as the network reads them";
     if (!strcmp(name, "replicate") && stk_comm_n_ranks(options->comm) < 2) return "there is one replica";
+    if (!strcmp(name, "overlap") && stk_comm_n_ranks(options->comm) < 2) return "there is one replica";
+    if (!strcmp(name, "overlap") && !options->overlap) return "sums are waited for where they are";
     return fuses && options->no_fuse ? "nothing is fused" : NULL;
 }
 
@@ -50,6 +52,7 @@ static stk_status run_passes(const stk_named_pass *passes, const stk_engine *eng
                                      .n_micro = n_micro,
                                      .n_ranks = stk_comm_n_ranks(options->comm),
                                      .sync_norm = options->sync_norm,
+                                     .overlap = options->overlap ? STK_MOST_OVERLAP : 0,
                                      .shard_state = options->shard_state,
                                      .loss_scale = options->loss_scale,
                                      .skip_nonfinite = options->skip_nonfinite,

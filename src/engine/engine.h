@@ -73,6 +73,7 @@ typedef struct stk_compile_options {
     stk_comm *comm;
     const volatile int *stop; /* compiling ends with STK_INTERRUPTED once it is not 0; NULL: never */
     bool shard_state;         /* with ranks: each has the optimiser's state of a part of each large parameter */
+    bool overlap;             /* with ranks: gradients are added up while the backward pass goes on */
     bool sync_norm;           /* with ranks: batch norms take their statistics from the rows of all */
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */
     const stk_pixel_scale *pixels; /* an input that comes as u8 (passes.h), borrowed for the call; NULL: none */

@@ -110,6 +110,67 @@ static stk_status make_parts(stk_comm *comm, const stk_op_call *call, stk_kernel
     return STK_OK;
 }
 
+/* --- what goes on while the rank does other things --- */
+
+typedef struct begun_state {
+    stk_comm *comm; /* borrowed */
+    stk_dtype dtype;
+    int ticket, n_values;
+    bool scatters;
+    int64_t n; /* of the call */
+    size_t bytes[STK_MOST_RANK_SUMS];
+} begun_state;
+
+static stk_status run_begin(const void *p, const stk_kernel_args *args)
+{
+    const begun_state *s = p;
+    char *own = args->out[s->scatters && s->n_values == 2]; /* what is read until the end */
+    size_t at = 0, whole = (size_t)s->n * stk_dtype_bytes(s->dtype) * (s->scatters ? (size_t)s->comm->n_ranks : 1);
+    const void *src = s->scatters && s->n_values == 1 ? args->in[0] : own;
+    stk_comm_call call = {.kind = s->scatters ? STK_COLLECTIVE_reduce_scatter : STK_COLLECTIVE_all_reduce,
+                          .dtype = s->dtype,
+                          .n = s->n,
+                          .src = src,
+                          .dst = args->out[0],
+                          .early = true};
+    int n_copied = s->scatters ? s->n_values - 1 : s->n_values;
+    for (int i = 0; i < n_copied; at += s->bytes[i++])
+        if (own + at != args->in[i]) memcpy(own + at, args->in[i], s->bytes[i]);
+    if (n_copied > 0) memset(own + at, 0, whole - at);
+    return stk_comm_start(s->comm, &call, &s->comm->ticket[s->ticket]);
+}
+
+static stk_status run_await(const void *p, const stk_kernel_args *args)
+{
+    const begun_state *s = p;
+    STK_RETURN_IF_ERROR(stk_comm_wait(s->comm, s->comm->ticket[s->ticket], s->comm->timeout_ms));
+    const char *sum = args->in[s->n_values > 1 ? s->n_values : 0];
+    size_t at = 0;
+    for (int i = 0; i < s->n_values; at += s->bytes[i++])
+        if (sum + at != args->out[i]) memcpy(args->out[i], sum + at, s->bytes[i]);
+    return STK_OK;
+}
+
+static stk_status make_begun(stk_comm *comm, const stk_op_call *call, stk_kernel *out)
+{
+    bool begins = call->op == STK_OP_rank_begin, scatters = call->attrs->ranks.n > 0;
+    begun_state *s = calloc(1, sizeof(*s));
+    if (!s) return stk_fail_memory(sizeof(*s));
+    *s = (begun_state){.comm = comm,
+                       .dtype = call->in[0].dtype,
+                       .ticket = call->attrs->ranks.ticket,
+                       .scatters = scatters,
+                       .n = stk_shape_count(call->out[0].shape)};
+    s->n_values = !begins ? call->n_out : scatters ? call->n_out : call->n_in;
+    for (int i = 0; i < s->n_values; i++)
+        s->bytes[i] = stk_desc_bytes(!begins ? call->out[i] : call->in[scatters ? 0 : i]);
+    *out = (stk_kernel){.run = begins ? run_begin : run_await,
+                        .state = s,
+                        .impl = comm->class->name,
+                        .each_in_place = !begins || (!scatters && call->n_in == 1)};
+    return STK_OK;
+}
+
 /* --- sums --- */
 
 static stk_status make_sum(stk_comm *comm, const stk_op_call *call, stk_kernel *out)
@@ -135,7 +196,12 @@ stk_status stk_ranks_kernel(const stk_device *device, stk_comm *comm, const stk_
     if (!device->class->on_host)
         return stk_fail(STK_UNSUPPORTED, "replicas on '%s' are not supported yet: sums over them are made on the host",
                         device->class->name);
-    return call->op == STK_OP_rank_sum ? make_sum(comm, call, out) : make_parts(comm, call, out);
+    switch (call->op) {
+    case STK_OP_rank_sum: return make_sum(comm, call, out);
+    case STK_OP_rank_begin:
+    case STK_OP_rank_await: return make_begun(comm, call, out);
+    default: return make_parts(comm, call, out);
+    }
 }
 
 uint64_t stk_program_ranks_hash(const stk_program *program, uint64_t seed)

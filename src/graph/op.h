@@ -77,10 +77,14 @@
  *                                   all x, in their order, or their mean; y_i lies where x_i does
  *   rank_sum                        x0, x1, ... (one dtype) -> y0, y1, ...   y_i is the sum of x_i over all ranks
  *   rank_scatter                    x -> y [K]                            attrs: ranks; this rank's part of the sum of
- * x over all ranks: elements K * rank and on, zeros behind the last; K n >= elements of x rank_part x -> y [K] attrs:
- * ranks; the same of this rank's x rank_gather                     y [K], x -> x                         attrs: ranks;
- * all ranks' parts, shaped as x fused                           x0, x1, ... -> y0, y1, ..., and what one of the values
- * adds up to   attrs: fused
+ *                                     x over all ranks: elements K * rank and on, zeros behind the last; K n >=
+ * elements of x rank_part                       x -> y [K]                            attrs: ranks; the same of this
+ * rank's x rank_gather                     y [K], x -> x                         attrs: ranks; all ranks' parts, shaped
+ * as x rank_begin                      x0, x1, ... -> t                      attrs: ranks; begins a rank_sum of these;
+ *                                   x -> t [K], [padded x]                or a rank_scatter
+ *   rank_await                      [x0, x1, ...], t -> y0, y1, ...       attrs: ranks; ends it; t of one value is
+ *                                   t [K], x or its padded form -> y [K]  alone, and nobody else looks at t
+ *   fused                           x0, x1, ... -> y0, y1, ..., and what one of the values adds up to   attrs: fused
  */
 #ifndef STK_GRAPH_OP_H
 #define STK_GRAPH_OP_H
@@ -96,6 +100,8 @@ enum { STK_MOST_DEVICES = 8 };
 enum { STK_MOST_OUTPUTS = 32, STK_MOST_INPUTS = 64 };
 /* Values of one rank_sum. */
 enum { STK_MOST_RANK_SUMS = STK_MOST_OUTPUTS };
+/* Pairs of rank_begin and rank_await that are under way at once, with room. */
+enum { STK_MOST_TICKETS = 16 };
 
 typedef enum stk_op {
 #define X(name) STK_OP_##name,
@@ -235,8 +241,9 @@ typedef struct stk_attrs {
             int32_t mean;
         } all_reduce;
         struct {
-            int32_t n;
-        } ranks; /* rank_scatter, rank_part, rank_gather */
+            int32_t n;      /* rank_begin, rank_await: 0 of a rank_sum */
+            int32_t ticket; /* rank_begin, rank_await: which belong together, below STK_MOST_TICKETS */
+        } ranks;            /* rank_scatter, rank_part, rank_gather, rank_begin, rank_await */
         struct {
             const stk_fused *program; /* borrowed from the graph */
         } fused;

@@ -84,7 +84,9 @@
     X(rank_sum)                                                                                                        \
     X(rank_scatter)                                                                                                    \
     X(rank_part)                                                                                                       \
-    X(rank_gather)
+    X(rank_gather)                                                                                                     \
+    X(rank_begin)                                                                                                      \
+    X(rank_await)
 
 #define STK_OP_LIST(X)                                                                                                 \
     STK_MARK_OP_LIST(X)                                                                                                \

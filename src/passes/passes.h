@@ -5,7 +5,7 @@
  *     -> loss_scale (f16, or on_nan: skip) -> narrow -> inference (evaluation only) -> fuse_norm_relu
  *     -> accumulate -> replicate (several ranks) -> autodiff -> simplify
  *     -> fuse_loss -> carry -> remask -> recompute -> decompose -> fuse_residual -> fuse_epilogue -> fuse
- *     -> postpone -> settle (several devices) -> plan
+ *     -> postpone -> overlap (several ranks) -> settle (several devices) -> plan
  *
  * What not every device can do (fused epilogues, sums in place, ...) a pass makes only where the device's capabilities
  * say so (device.h).
@@ -30,6 +30,7 @@
  * fuse_epilogue   a matmul or convolution adds the bias behind it, a convolution does the ReLU; before fuse
  * fuse            element-wise groups, with a reduction behind, become one node each; settle alone adds nodes behind it
  * postpone        what can wait goes to the end: small updates, for devices that join them, sums over ranks of results
+ * overlap         sums of gradients over ranks begin and are awaited later; behind all that looks for them
  * settle          devices for what the other passes made, and copies; after all of them
  * plan            gives each value a place; not a rewriting, see plan.h
  */
@@ -40,6 +41,9 @@
 #include "graph/graph.h"
 #include "graph/place.h"
 #include "stoker/train/optim.h"
+
+/* Calls of ranks under way at once: twice that is what communications have room for. */
+enum { STK_MOST_OVERLAP = 8 };
 
 /* What pass_recompute did. */
 typedef struct stk_recompute_report {
@@ -57,6 +61,7 @@ typedef struct stk_pass_options {
     int64_t n_micro;                       /* micro-batches in a batch; 0, 1: none */
     int n_ranks;                           /* that share the batch; 0, 1: none */
     bool shard_state;                      /* of replicate: each rank updates its part of large parameters (shard.h) */
+    int overlap;                           /* calls of ranks that may be under way; 0: each is waited for at once */
     bool sync_norm;                        /* of replicate: batch norms take the statistics of all ranks' rows */
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
     int32_t recompute_most; /* auto: that many values at most, those that free most for their cost first */
@@ -97,6 +102,7 @@ typedef stk_status (*stk_pass_fn)(stk_graph *graph, const stk_pass_options *opti
     X(fuse_epilogue)                                                                                                   \
     X(fuse)                                                                                                            \
     X(postpone)                                                                                                        \
+    X(overlap)                                                                                                         \
     X(settle)
 
 #define X(name) stk_status pass_##name(stk_graph *graph, const stk_pass_options *options);

@@ -35,34 +35,40 @@ typedef struct replicator {
     size_t bytes;
 } replicator;
 
-static stk_status flush(replicator *r, bool mean)
+static stk_status sum_up(const replicator *r, const stk_value *value, const int32_t *from, int n, bool mean)
 {
     stk_value sum[STK_MOST_RANK_SUMS];
     stk_graph *graph = r->graph;
-    if (r->n == 0) return STK_OK;
     int32_t n_nodes = graph->n_nodes;
-    stk_rank_sum(r->value, r->n, sum);
-    for (int i = 0; i < r->n && mean; i++)
+    stk_rank_sum(value, n, sum);
+    for (int i = 0; i < n && mean; i++)
         sum[i] = stk_scale_by(sum[i], 1 / (double)r->n_ranks);
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
-    for (int i = 0; i < r->n; i++)
-        stk_part_redirect(graph, n_nodes, r->from[i], sum[i].id);
+    for (int i = 0; i < n; i++)
+        stk_part_redirect(graph, n_nodes, from[i], sum[i].id);
+    return STK_OK;
+}
+
+static stk_status flush(replicator *r, bool mean)
+{
+    int n = r->n;
     r->n = 0;
     r->bytes = 0;
-    return STK_OK;
+    return n > 0 ? sum_up(r, r->value, r->from, n, mean) : STK_OK;
 }
 
 static stk_status put(replicator *r, int32_t value, int32_t from, bool mean)
 {
     stk_tensor_desc desc = r->graph->value[value].desc;
     size_t bytes = stk_desc_bytes(desc);
+    stk_value x = stk_value_of(r->graph, value);
+    if (bytes >= LARGE) return sum_up(r, &x, &from, 1, mean);
     bool differs = r->n > 0 && r->graph->value[r->value[0].id].desc.dtype != desc.dtype;
-    if (differs || bytes >= LARGE || r->bytes + bytes > TOGETHER || r->n == STK_MOST_RANK_SUMS)
-        STK_RETURN_IF_ERROR(flush(r, mean));
-    r->value[r->n] = stk_value_of(r->graph, value);
+    if (differs || r->bytes + bytes > TOGETHER || r->n == STK_MOST_RANK_SUMS) STK_RETURN_IF_ERROR(flush(r, mean));
+    r->value[r->n] = x;
     r->from[r->n++] = from;
     r->bytes += bytes;
-    return bytes >= LARGE ? flush(r, mean) : STK_OK;
+    return STK_OK;
 }
 
 static void mark_behind_sums(const replicator *r)

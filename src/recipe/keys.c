@@ -271,6 +271,12 @@ static const stk_key recipe_keys[] = {
      .doc = "How many of this process train together, each on a share of every batch, with a share of the threads and "
             "of memory; batch stays the size of all shares together. Under mpirun or srun processes are replicas, and "
             "this stays 1."},
+    {.name = "overlap",
+     .type = STK_KEY_BOOL,
+     .may_change = true,
+     .default_value = "true",
+     .doc = "With replicas, whether gradients are added up while the backward pass goes on, where memory allows it. It "
+            "changes no loss."},
     {.name = "shard",
      .type = STK_KEY_WORD,
      .may_change = true,

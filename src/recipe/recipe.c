@@ -198,6 +198,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->pad = stk_yaml_bool(get(root, "pad"), "on") ? get(root, "pad") : NULL;
     recipe->epochs = stk_yaml_int(root, "epochs", 0);
     recipe->max_threads = stk_yaml_int(root, "threads", 0);
+    recipe->config.no_overlap = !stk_yaml_bool(root, "overlap");
     recipe->config.sync_batch_norm = stk_yaml_bool(root, "sync_batch_norm");
     recipe->config.shared = stk_yaml_is(root, "shard", "optimizer") ? STK_SHARED_OPTIMIZER
                             : stk_yaml_is(root, "shard", "none")    ? STK_SHARED_NONE

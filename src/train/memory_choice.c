@@ -153,14 +153,12 @@ static stk_status try_choice(stk_trainer *trainer, int64_t batch, stk_memory_cho
 
 /* To share the state out costs about nothing: as many bytes go to other ranks. So it comes before all that takes time.
  */
-stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
+static stk_status choose_shards(stk_trainer *trainer, int64_t batch, bool may_differ, stk_memory_choice *out)
 {
     const stk_trainer_config *config = &trainer->config;
     bool has_ranks = stk_comm_n_ranks(trainer->comm) > 1;
-    /* Ranks of other hosts may have other limits, and all must decide alike. */
-    bool is_one_host = has_ranks && trainer->comm->n_here == trainer->comm->n_ranks;
     trainer->shards = has_ranks && config->shared == STK_SHARED_OPTIMIZER;
-    if (!is_one_host || config->shared != STK_SHARED_AUTO || !config->memory_limit_bytes)
+    if (may_differ || !has_ranks || config->shared != STK_SHARED_AUTO || !config->memory_limit_bytes)
         return choose(trainer, batch, out);
     stk_status status = try_choice(trainer, batch, out);
     if (status != STK_NO_MEMORY && (status != STK_OK || out->slowdown <= 1)) return status;
@@ -173,4 +171,18 @@ stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_cho
     trainer->reserved_bytes = reserved;
     trainer->shards = false;
     return STK_OK;
+}
+
+/* Gradients that are added up meanwhile live a little longer: first of all that is given up. */
+stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
+{
+    /* Ranks of other hosts may have other limits, and all must decide alike. */
+    bool may_differ = trainer->comm && trainer->comm->n_here != trainer->comm->n_ranks;
+    trainer->overlaps = stk_comm_n_ranks(trainer->comm) > 1 && !trainer->config.no_overlap;
+    stk_status status = choose_shards(trainer, batch, may_differ, out);
+    bool shares_out = trainer->shards && trainer->config.shared == STK_SHARED_AUTO;
+    bool is_tight = status == STK_NO_MEMORY || (status == STK_OK && (out->slowdown > 1 || shares_out));
+    if (!is_tight || may_differ || !trainer->overlaps || !trainer->config.memory_limit_bytes) return status;
+    trainer->overlaps = false;
+    return choose_shards(trainer, batch, may_differ, out);
 }

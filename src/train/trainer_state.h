@@ -106,6 +106,7 @@ struct stk_trainer {
     int64_t most_rows; /* of a batch */
     int64_t n_rows;    /* that were trained on by this process */
     stk_memory_choice choice;
+    bool overlaps;                      /* gradients are added up while the backward pass goes on */
     bool shards;                        /* the optimiser's state is shared out among ranks (divided.h) */
     bool shards_are_open, wishes_state; /* wishes_state: the first rank's hooks, of the step under way */
     stk_tensor_source shard_source;

@@ -57,6 +57,7 @@ def threads():
     accepted(["train", "synced.yaml", "--out", "parts", "--replicas", "2", "--steps", "7"])
     accepted(["train", "synced.yaml", "--out", "parts", "--replicas", "4", "--resume"])
     check(same(losses("one"), losses("parts")), "a run goes on with other numbers of replicas")
+    accepted(["train", "deep.yaml", "--out", "deep", "--replicas", "2", "--threads", "2", "--steps", "4", "--set", "overlap=false"])
     # With the optimiser's state in parts: the same bits, whole checkpoints, and other ways to go on.
     accepted(["train", "wide.yaml", "--out", "wide", "--replicas", "2", "--threads", "2"])
     accepted(["train", "wide.yaml", "--out", "divided", "--replicas", "2", "--threads", "2", "--set", "shard=optimizer"])
@@ -73,7 +74,21 @@ def threads():
     check(not os.path.exists("no"), "what is refused leaves nothing")
 
 
+def traced(name, launcher, folder, **env):
+    """The first gradients are added up while the backward pass goes on, by a thread of its own."""
+    code, text = launch(launcher, 2, "deep.yaml", "--out", folder, "--threads", "1", "--steps", "4", "--trace", "3", **env)
+    check(code == 0 and same(losses("deep"), losses(folder), 0 if not env else 1e-4), f"{name}, sums meanwhile: {text}")
+    with open(f"{folder}/trace.json") as f:
+        events = json.load(f)["traceEvents"]
+    threads = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    sums = [e["ts"] for e in events if e["name"] == "all_reduce" and "stk-sums" in threads.get(e["tid"], "")]
+    products = [e["ts"] for e in events if e["name"].startswith("matmul")]
+    check(sums and min(sums) < max(products), f"{name}: sums at {sums}, products until {max(products)}: {threads}")
+
+
 def processes(name, launcher):
+    traced(name, launcher, f"{name}-deep".replace(" ", "-"))
+    traced(name, launcher, f"{name}-deep-hosts".replace(" ", "-"), STOKER_MPI_SHARED="off")
     for n in (2, 4):
         folder = f"{name}-{n}".replace(" ", "-")
         code, text = launch(launcher, n, "synced.yaml", "--out", folder, "--threads", "1")
@@ -177,6 +192,7 @@ def no_hosts():
 def main():
     begin()
     recipes = {"small": RECIPE, "synced": RECIPE + "sync_batch_norm: true\n",
+               "deep": RECIPE.replace("{cnn: {widths: [4, 8]}}", "{mlp: {hidden: [256, 256, 256, 256]}}"),
                "wide": RECIPE.replace("{cnn: {widths: [4, 8]}}", "{mlp: {hidden: [64]}}"),
                "long": RECIPE.replace("epochs: 2", "epochs: 100000")}
     for name, text in recipes.items():

@@ -19,6 +19,8 @@
 
 enum { TIMEOUT_MS = 20000, MOST_RANKS = 5 };
 
+static const stk_pace pace; /* of one that is waited for */
+
 static float number(int r, int64_t i)
 {
     uint32_t word = stk_philox(7, (uint64_t)r, (uint64_t)i).v[0];
@@ -43,28 +45,28 @@ static int run_all(stk_shared *s, int rank, int n, int64_t n_elements)
     for (int64_t i = 0; i < n_elements * n; i++)
         src[i] = number(rank, i);
     call.kind = STK_COLLECTIVE_all_reduce;
-    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS) != STK_OK;
+    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS, &pace) != STK_OK;
     for (int64_t i = 0; i < n_elements; i++)
         n_wrong += dst[i] != sum_of(n, i);
     call.kind = STK_COLLECTIVE_reduce_scatter;
-    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS) != STK_OK;
+    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS, &pace) != STK_OK;
     for (int64_t i = 0; i < n_elements; i++)
         n_wrong += dst[i] != sum_of(n, rank * n_elements + i);
     call.kind = STK_COLLECTIVE_all_gather;
-    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS) != STK_OK;
+    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS, &pace) != STK_OK;
     for (int64_t i = 0; i < n_elements * n; i++)
         n_wrong += dst[i] != number((int)(i / n_elements), i % n_elements);
     call.kind = STK_COLLECTIVE_broadcast;
     call.root = n - 1;
-    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS) != STK_OK;
+    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS, &pace) != STK_OK;
     for (int64_t i = 0; i < n_elements; i++)
         n_wrong += dst[i] != number(n - 1, i);
     call.kind = STK_COLLECTIVE_barrier;
-    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS) != STK_OK;
+    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS, &pace) != STK_OK;
     /* Where it lies, and as a mean. */
     call = (stk_comm_call){
         .kind = STK_COLLECTIVE_all_reduce, .dtype = STK_F32, .n = n_elements, .src = src, .dst = src, .mean = true};
-    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS) != STK_OK;
+    n_wrong += stk_shared_run(s, &call, TIMEOUT_MS, &pace) != STK_OK;
     for (int64_t i = 0; i < n_elements; i++)
         n_wrong += src[i] != sum_of(n, i) / (float)n;
     free(src);
@@ -120,7 +122,7 @@ static int reduce(stk_shared *s, int64_t n, int timeout_ms)
 {
     float x[64] = {0};
     stk_comm_call call = {.kind = STK_COLLECTIVE_all_reduce, .dtype = STK_F32, .n = n, .src = x, .dst = x};
-    return (int)stk_shared_run(s, &call, timeout_ms);
+    return (int)stk_shared_run(s, &call, timeout_ms, &pace);
 }
 
 /* 3 dies in the third call, the others wait for it. */

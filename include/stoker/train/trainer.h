@@ -147,6 +147,7 @@ typedef struct stk_trainer_config {
      * limit, train on a share of each batch, whose size stays. The losses are those of one within rounding, but batch
      * norm takes its statistics from a replica's share. 0, 1: none. At most STK_MOST_REPLICAS */
     int n_replicas;
+    bool no_overlap;         /* gradients are not added up while the backward pass goes on */
     bool sync_batch_norm;    /* from the shares of all replicas together, as Peng et al. 2018 have it; slower */
     stk_shared_state shared; /* with replicas, or in several processes */
     uint64_t seed;

@@ -77,13 +77,14 @@
  *                                   all x, in their order, or their mean; y_i lies where x_i does
  *   rank_sum                        x0, x1, ... (one dtype) -> y0, y1, ...   y_i is the sum of x_i over all ranks
  *   rank_scatter                    x -> y [K]                            attrs: ranks; this rank's part of the sum of
- *                                     x over all ranks: elements K * rank and on, zeros behind the last; K n >=
- * elements of x rank_part                       x -> y [K]                            attrs: ranks; the same of this
- * rank's x rank_gather                     y [K], x -> x                         attrs: ranks; all ranks' parts, shaped
- * as x rank_begin                      x0, x1, ... -> t                      attrs: ranks; begins a rank_sum of these;
- *                                   x -> t [K], [padded x]                or a rank_scatter
+ *                                     x over all ranks: elements K * rank and on, zeros behind the last; K n is no
+ *                                     less than the elements of x
+ *   rank_part                       x -> y [K]                            attrs: ranks; the same of this rank's x
+ *   rank_gather                     y [K], x -> x                         attrs: ranks; all ranks' parts, shaped as x
+ *   rank_begin                      x0, x1, ... -> t                      attrs: ranks; begins a rank_sum of these;
+ *                                   x -> t [K], [padded x]                  or a rank_scatter
  *   rank_await                      [x0, x1, ...], t -> y0, y1, ...       attrs: ranks; ends it; t of one value is
- *                                   t [K], x or its padded form -> y [K]  alone, and nobody else looks at t
+ *                                   t [K], x or its padded form -> y [K]    alone, and nobody else looks at t
  *   fused                           x0, x1, ... -> y0, y1, ..., and what one of the values adds up to   attrs: fused
  */
 #ifndef STK_GRAPH_OP_H

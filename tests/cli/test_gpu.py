@@ -47,8 +47,9 @@ def write(name, model, source, other):
                 "epochs: 1\nprecision: f32\nlog: {every: 1 step}\ncheckpoint: {end: false}\n")
 
 
-def follows(name, device="opencl"):
+def follows(name, device="opencl", n_steps=None):
     model, source, other, steps, tolerance = CASES[name]
+    steps, tolerance = (n_steps, 1e-5) if n_steps else (steps, tolerance)
     write(name, model, source, other)
     for at in ("cpu", device):
         accepted(["train", f"{name}.yaml", "--device", at, "--steps", str(steps), "--out", f"{name}-{at}"])

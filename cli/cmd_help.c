@@ -34,10 +34,15 @@ void help_print(const cli_verb *verb)
         cli_help(verb);
         return;
     }
-    if (verb)
+    /* A group may have work of its own. */
+    if (verb && verb->options[0].name) {
+        cli_help(verb);
+        printf("\n");
+    } else if (verb) {
         printf("usage: stoker %s %s\n\n%s\n\n", verb->name, verb->usage, verb->about);
-    else
+    } else {
         printf("usage: stoker VERB ...\n\nTrains deep networks from files on disk.\n\n");
+    }
     list_verbs(verb);
     if (verb) {
         printf("\nstoker help %s VERB says more.\n", verb->name);

@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include "base/new_file.h"
+#include "bench/page.h"
 #include "cli.h"
 #include "stoker/observe/report.h"
 
 enum { PATH_BYTES = 4096 };
 
 static const cli_option options[] = {
+    {"--bench", NULL, "the folders are results of 'stoker bench'"},
     {"--out", "FILE", "the HTML file; default: report.html in the run's folder, or here for several runs"},
     {"--png", "FILE", "a picture of it too, through Chromium where that is installed"},
     {"--pdf", "FILE", "the same as PDF"},
@@ -107,6 +109,22 @@ static int print_page(const char *html, int n_runs, const char *option, const ch
     return code;
 }
 
+/* The page of results that 'stoker bench' wrote. */
+static stk_status write_bench(const cli_args *args, const char *html)
+{
+    static stk_bench_kept kept[STK_BENCH_MOST_PAGE];
+    stk_status status = STK_OK;
+    int n = 0;
+    if (args->n_words > STK_BENCH_MOST_PAGE)
+        return stk_fail(STK_INVALID, "a page is of 1 to %d results, not %d", STK_BENCH_MOST_PAGE, args->n_words);
+    for (; n < args->n_words && status == STK_OK; n++)
+        status = stk_bench_kept_read(args->word[n], &kept[n]);
+    if (status == STK_OK) status = stk_bench_page_write(kept, n, html);
+    for (int i = 0; i < n; i++)
+        stk_bench_kept_free(&kept[i]);
+    return status;
+}
+
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
@@ -121,7 +139,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
             : args.n_words == 1 ? snprintf(html, sizeof(html), "%s/report.html", args.word[0])
                                 : snprintf(html, sizeof(html), "report.html");
     if (n >= (int)sizeof(html)) return cli_usage(verb, "the file's name is too long");
-    if (stk_report_write(args.word, args.n_words, html) != STK_OK) return cli_fail();
+    stk_status status =
+        cli_has(&args, "--bench") ? write_bench(&args, html) : stk_report_write(args.word, args.n_words, html);
+    if (status != STK_OK) return cli_fail();
     cli_printf("report  %s\n", cli_shown(html));
     int code = CLI_OK;
     if (png) code = print_page(html, args.n_words, "--screenshot", png);

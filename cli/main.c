@@ -12,9 +12,10 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
         help_print(verb);
         return cli_finish_output(NULL, CLI_OK);
     }
-    if (verb != &cli_watch && !cli_check_environment()) return CLI_USAGE;
-    /* A watched command shall find the settings that it would find without us. */
-    if (verb != &cli_watch) cli_settle_threads(argv);
+    bool runs_others = verb == &cli_watch || verb == &cli_bench;
+    if (!runs_others && !cli_check_environment()) return CLI_USAGE;
+    /* A watched or timed command shall find the settings that it would find without us. */
+    if (!runs_others) cli_settle_threads(argv);
     cli_settle_output(verb);
     return cli_finish_output(verb, verb->run(verb, argc - 1 - n_words, argv + 1 + n_words));
 }

@@ -104,10 +104,9 @@ void man_print(const cli_verb *verb)
     put_roff(verb ? verb->usage : "VERB ...");
     printf("\n.SH DESCRIPTION\n");
     put_paragraphs(verb ? verb->about : about);
-    if (!verb || cli_is_group(verb))
-        put_verbs(verb);
-    else
-        put_options(verb);
+    bool is_group = !verb || cli_is_group(verb);
+    if (is_group) put_verbs(verb);
+    if (!is_group || (verb && verb->options[0].name)) put_options(verb);
     if (!verb) printf(".SH EXIT STATUS\n0: well; 1: it failed; 2: wrong usage.\n");
     if (verb) printf(".SH SEE ALSO\n.BR stoker (1)\n");
 }

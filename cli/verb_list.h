@@ -24,6 +24,11 @@
     X(new)                                                                                                             \
     X(get)                                                                                                             \
     X(watch)                                                                                                           \
+    X(bench)                                                                                                           \
+    X(bench_compare)                                                                                                   \
+    X(bench_cost)                                                                                                      \
+    X(bench_part)                                                                                                      \
+    X(bench_submit)                                                                                                    \
     X(import)                                                                                                          \
     X(export)                                                                                                          \
     X(report)                                                                                                          \

@@ -8,43 +8,8 @@
 #include "report/advice.h"
 #include "report/chart.h"
 #include "report/sections.h"
+#include "report/style.h"
 #include "stoker/observe/report.h"
-
-static const char style[] =
-    ":root{--page:#fcfcfb;--ink:#0b0b0b;--ink2:#52514e;--dim:#6f6e69;--grid:#e4e3dd;--back:#f1f0eb;"
-    "--s0:#2a78d6;--s1:#eb6834;--s2:#1baf7a;--s3:#c98500;--s4:#c2528a;--s5:#008300;--s6:#4a3aa7;--s7:#898781}"
-    "@media (prefers-color-scheme:dark){:root{--page:#1a1a19;--ink:#fff;--ink2:#c3c2b7;--dim:#9b9a94;--grid:#33332f;"
-    "--back:#252523;--s0:#3987e5;--s1:#d95926;--s2:#199e70;--s3:#c98500;--s4:#d55181;--s5:#3fa63f;--s6:#9085e9;"
-    "--s7:#898781}}"
-    "*{box-sizing:border-box}body{margin:0 auto;max-width:1180px;padding:32px 28px 64px;background:var(--page);"
-    "color:var(--ink);font:15px/1.5 system-ui,sans-serif}"
-    "h1{font-size:28px;line-height:1.2;margin:0}h2{font-size:19px;margin:36px 0 10px}h3{font-size:15px;margin:18px 0 "
-    "6px}"
-    "h4{font-size:14px;color:var(--ink2);margin:16px 0 6px}p{margin:6px "
-    "0;max-width:80ch}.sub{color:var(--ink2);margin:4px 0 0}"
-    ".dim{color:var(--dim)}code,pre{font:13px/1.45 "
-    "ui-monospace,monospace}pre{overflow:auto;padding:12px;background:var(--back)}"
-    "table{border-collapse:collapse;width:100%;margin:8px 0;font-variant-numeric:tabular-nums}"
-    "td:first-child{white-space:nowrap}td,th{padding:4px 10px 4px 0;text-align:left;border-bottom:1px solid "
-    "var(--grid);vertical-align:top;font-size:14px}"
-    "th{color:var(--ink2);font-weight:600}.n{text-align:right;white-space:nowrap}"
-    "i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:7px}"
-    ".charts{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(460px,100%),1fr));gap:8px "
-    "28px}figure{margin:8px 0}"
-    "figcaption{color:var(--ink2);font-size:13px;margin-bottom:2px}svg{width:100%;height:auto;display:block}"
-    ".grid{stroke:var(--grid)}.tick{fill:var(--dim);font-size:11px}.line{fill:none;stroke-width:2;stroke-linejoin:"
-    "round}"
-    ".faint{opacity:.3;stroke-width:1}.legend{display:flex;flex-wrap:wrap;gap:4px "
-    "18px;font-size:13px;color:var(--ink2);margin:4px 0}"
-    ".parts{display:flex;height:26px;gap:2px;margin:8px 0}.parts b{border-radius:3px;min-width:2px}"
-    ".bars td{border:0;padding:3px 12px 3px 0}.bars .wide{width:55%}.bars b{display:block;height:14px;margin-top:4px;"
-    "border-radius:3px;background:var(--s0)}.back{fill:var(--back)}.arena "
-    "rect[style]{stroke:var(--page);stroke-width:.6}"
-    ".cell{fill:var(--s0)}.wrong{fill:var(--s1)}.count{fill:var(--ink);font-size:11px}.strong{fill:#fff}"
-    ".kernel{opacity:.75;stroke:var(--page)}.next li{margin:6px 0;max-width:90ch}"
-    "@media (max-width:700px){body{padding:16px 12px 32px}table{display:block;overflow-x:auto;max-width:100%}"
-    "table.bars{display:table}}"
-    "@media print{body{max-width:none;padding:0}section{break-inside:avoid}}";
 
 static const char *name_of(const stk_run_data *run)
 {
@@ -67,7 +32,7 @@ static void add_title(stk_text *out, const stk_run_data *run, int n)
     stk_text_add(out,
                  "</title><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
                  "'unsafe-inline'\"><style>%s</style></head><body><header><h1>",
-                 style);
+                 stk_report_style);
     for (int i = 0; i < n; i++) {
         stk_text_add(out, "%s", i ? ", " : "");
         stk_html_add(out, name_of(&run[i]));

@@ -1,0 +1,61 @@
+/* stoker bench cost: what work costs on machines whose prices a file says. */
+#include "bench/price.h"
+#include "cli.h"
+
+static const cli_option options[] = {{"--json", NULL, "prints one JSON object"}, {NULL, NULL, NULL}};
+
+static void put_number(const char *name, double x)
+{
+    printf(", \"%s\": ", name);
+    cli_json_number(stdout, x);
+}
+
+static void print_json(const stk_bench_prices *p)
+{
+    printf("{\"date\": \"%s\", \"currency\": \"%s\", \"unit\": ", p->date, p->currency);
+    cli_json_text(stdout, p->unit);
+    printf(", \"machines\": [");
+    for (int i = 0; i < p->n; i++) {
+        const stk_bench_priced *m = &p->machine[i];
+        printf("%s{\"name\": ", i ? ", " : "");
+        cli_json_text(stdout, m->name);
+        put_number("hour", m->hour);
+        put_number("energy_hour", m->energy_hour);
+        put_number("million", m->million);
+        put_number("work", m->epoch);
+        put_number("rate_for_1000", m->rate_for_1000);
+        printf("}");
+    }
+    printf("]}\n");
+}
+
+static int run(const cli_verb *verb, int argc, char **argv)
+{
+    static cli_args args;
+    static stk_bench_prices prices;
+    stk_text text = {0};
+    int code = CLI_OK;
+    if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
+    if (args.n_words != 1) return cli_usage(verb, "bench cost takes one file of prices");
+    if (stk_bench_prices_read(args.word[0], &prices) != STK_OK) {
+        code = cli_fail();
+    } else if (cli_has(&args, "--json")) {
+        print_json(&prices);
+    } else {
+        stk_bench_prices_tell(&prices, &text);
+        if (stk_text_status(&text) == STK_OK)
+            cli_put_text(stk_text_get(&text));
+        else
+            code = cli_fail();
+    }
+    stk_text_free(&text);
+    stk_bench_prices_free(&prices);
+    return code;
+}
+
+const cli_verb cli_bench_cost = {
+    "bench cost", "FILE [OPTION...]",
+    "Says what work costs, by a dated file of prices: an hour, a million samples or tokens, an epoch; from how many "
+    "hours "
+    "on buying is cheaper than renting; and what other prices would do. A price without date or unit is refused.",
+    options, .run = run};

@@ -1,0 +1,13 @@
+/* Results as one HTML page that needs no network: what was found, how well it is known, each run, and the conditions.
+ * Threads: one at a time. */
+#ifndef STK_BENCH_PAGE_H
+#define STK_BENCH_PAGE_H
+
+#include "bench/result.h"
+
+enum { STK_BENCH_MOST_PAGE = 8 };
+
+/* kept [n], at least one and at most STK_BENCH_MOST_PAGE. Errors: STK_BUSY, another kind of file is at path. */
+stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const char *path);
+
+#endif

@@ -1,0 +1,274 @@
+#include "bench/price.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/plain_number.h"
+#include "base/printable.h"
+#include "settings/schema.h"
+
+static const double YEAR_H = 365.25 * 24;
+
+static const stk_key machine_keys[] = {
+    {.name = "name", .type = STK_KEY_TEXT, .required = true, .doc = "of the machine"},
+    {.name = "source", .type = STK_KEY_TEXT, .required = true, .doc = "where the price is from"},
+    {.name = "date", .type = STK_KEY_TEXT, .doc = "of the price, where it is not the file's"},
+    {.name = "hourly", .type = STK_KEY_TEXT, .doc = "rent, with its energy: 2.40 EUR/h"},
+    {.name = "purchase", .type = STK_KEY_TEXT, .doc = "2000 EUR"},
+    {.name = "lifetime", .type = STK_KEY_TEXT, .doc = "3 years"},
+    {.name = "power", .type = STK_KEY_TEXT, .doc = "while it works: 450 W"},
+    {.name = "utilisation",
+     .type = STK_KEY_SHARE,
+     .default_value = "100%",
+     .least = 0,
+     .most = 1,
+     .above = true,
+     .doc = "the share of its lifetime in which it works"},
+    {.name = "rate", .type = STK_KEY_TEXT, .required = true, .doc = "1200 samples/s"},
+    STK_KEY_END};
+static const stk_key machine_element = {.name = "machine", .type = STK_KEY_MAP, .keys = machine_keys, .no_short = true};
+static const stk_key price_keys[] = {
+    {.name = "date", .type = STK_KEY_TEXT, .required = true, .doc = "of the prices: 2026-11-01"},
+    {.name = "currency", .type = STK_KEY_TEXT, .required = true, .doc = "EUR"},
+    {.name = "electricity", .type = STK_KEY_TEXT, .required = true, .doc = "0.30 EUR/kWh"},
+    {.name = "pue",
+     .type = STK_KEY_REAL,
+     .default_value = "1",
+     .least = 1,
+     .most = 5,
+     .doc = "the building's energy for each of the machine's"},
+    {.name = "work", .type = STK_KEY_TEXT, .required = true, .doc = "an epoch: 50000 samples"},
+    {.name = "machines",
+     .type = STK_KEY_LIST,
+     .element = &machine_element,
+     .required = true,
+     .doc = "what is compared"},
+    STK_KEY_END};
+static const stk_key price_root = {.name = "prices", .type = STK_KEY_MAP, .keys = price_keys, .no_short = true};
+
+/* The number that begins a text, whose thousands may be parted by commas or '_', and what follows after blanks. */
+static bool parse_number(const char *text, double *out, const char **rest)
+{
+    char plain[64], *end;
+    size_t n = strspn(text, "0123456789.,_eE+-"), k = 0;
+    /* Exponents only after digits; a unit may begin with e or E. */
+    while (n > 0 && strchr("eE+-", text[n - 1]))
+        n--;
+    for (size_t i = 0; i < n && k + 1 < sizeof(plain); i++)
+        if (text[i] != ',' && text[i] != '_') plain[k++] = text[i];
+    plain[k] = 0;
+    *out = strtod(plain, &end);
+    *rest = text + n + strspn(text + n, " ");
+    return k > 0 && !*end && isfinite(*out) && *out > 0;
+}
+
+bool stk_bench_parse_amount(const char *text, const char *unit, double *out)
+{
+    const char *rest;
+    return parse_number(text, out, &rest) && !strcmp(rest, unit);
+}
+
+/* NaN where the key is not there. */
+static stk_status read_amount(const stk_yaml_node *node, const char *key, const char *unit, double *out)
+{
+    const char *text = stk_yaml_text(node, key);
+    *out = NAN;
+    if (!text || stk_bench_parse_amount(text, unit, out)) return STK_OK;
+    return stk_yaml_fail(stk_yaml_get(node, key), "'%s' is '%s', and must be a number above 0 with the unit %s", key,
+                         text, unit);
+}
+
+/* 2026-11-01; a price without a date says nothing. */
+static stk_status check_date(const stk_yaml_node *node, const char *key)
+{
+    static const char form[] = "dddd-dd-dd";
+    const char *text = stk_yaml_text(node, key);
+    bool fits = text && strlen(text) == strlen(form);
+    for (size_t i = 0; fits && form[i]; i++)
+        fits = form[i] == 'd' ? text[i] >= '0' && text[i] <= '9' : text[i] == '-';
+    fits = fits && atoi(text + 5) >= 1 && atoi(text + 5) <= 12 && atoi(text + 8) >= 1 && atoi(text + 8) <= 31;
+    return fits ? STK_OK
+                : stk_yaml_fail(stk_yaml_get(node, key), "'%s' must be a date like 2026-11-01, not '%s'", key,
+                                text ? text : "");
+}
+
+static stk_status read_machine(stk_bench_prices *p, const stk_yaml_node *node)
+{
+    char unit[48];
+    if (p->n == STK_BENCH_MOST_MACHINES) return stk_yaml_fail(node, "more than %d machines", STK_BENCH_MOST_MACHINES);
+    stk_bench_priced *m = &p->machine[p->n++];
+    m->name = stk_yaml_text(node, "name");
+    m->source = stk_yaml_text(node, "source");
+    m->date = stk_yaml_text(node, "date");
+    if (m->date) STK_RETURN_IF_ERROR(check_date(node, "date"));
+    if (!m->date) m->date = p->date;
+    snprintf(unit, sizeof(unit), "%s/h", p->currency);
+    STK_RETURN_IF_ERROR(read_amount(node, "hourly", unit, &m->hourly));
+    STK_RETURN_IF_ERROR(read_amount(node, "purchase", p->currency, &m->purchase));
+    STK_RETURN_IF_ERROR(read_amount(node, "lifetime", "years", &m->lifetime_h));
+    m->lifetime_h *= YEAR_H;
+    STK_RETURN_IF_ERROR(read_amount(node, "power", "W", &m->power_w));
+    m->utilisation = stk_yaml_real(node, "utilisation", 1);
+    snprintf(unit, sizeof(unit), "%s/s", p->unit);
+    STK_RETURN_IF_ERROR(read_amount(node, "rate", unit, &m->rate));
+    if (isnan(m->hourly) == isnan(m->purchase))
+        return stk_yaml_fail(node, "'%s' needs one of 'hourly' and 'purchase'", m->name);
+    if (!isnan(m->purchase) && (isnan(m->lifetime_h) || isnan(m->power_w)))
+        return stk_yaml_fail(node, "'%s' is bought, and needs its 'lifetime' and its 'power'", m->name);
+    return STK_OK;
+}
+
+static stk_status read_prices(stk_bench_prices *p)
+{
+    const stk_yaml_node *root = p->yaml->root, *list = stk_yaml_get(root, "machines");
+    char unit[32];
+    const char *rest;
+    STK_RETURN_IF_ERROR(check_date(root, "date"));
+    p->date = stk_yaml_text(root, "date");
+    p->currency = stk_yaml_text(root, "currency");
+    if (strlen(p->currency) != 3 || strspn(p->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
+        return stk_yaml_fail(stk_yaml_get(root, "currency"), "'currency' must be three capitals as EUR, not '%s'",
+                             p->currency);
+    snprintf(unit, sizeof(unit), "%s/kWh", p->currency);
+    STK_RETURN_IF_ERROR(read_amount(root, "electricity", unit, &p->electricity));
+    p->pue = stk_yaml_real(root, "pue", 1);
+    const char *work = stk_yaml_text(root, "work");
+    if (!parse_number(work, &p->work, &rest) || !*rest || strlen(rest) >= sizeof(p->unit))
+        return stk_yaml_fail(stk_yaml_get(root, "work"),
+                             "'work' must be a number with a unit like 50000 samples, not '%s'", work);
+    snprintf(p->unit, sizeof(p->unit), "%s", rest);
+    for (const stk_yaml_node *node = list->child; node; node = node->next)
+        STK_RETURN_IF_ERROR(read_machine(p, node));
+    if (!p->n) return stk_yaml_fail(list, "there is no machine");
+    stk_bench_prices_compute(p);
+    return STK_OK;
+}
+
+stk_status stk_bench_prices_read(const char *path, stk_bench_prices *out)
+{
+    memset(out, 0, sizeof(*out));
+    STK_RETURN_IF_ERROR(stk_yaml_read(path, &out->yaml));
+    STK_RETURN_IF_ERROR(stk_schema_check(out->yaml, out->yaml->root, &price_root));
+    return read_prices(out);
+}
+
+void stk_bench_prices_free(stk_bench_prices *p)
+{
+    stk_yaml_free(p->yaml);
+    memset(p, 0, sizeof(*p));
+}
+
+void stk_bench_prices_compute(stk_bench_prices *p)
+{
+    for (int i = 0; i < p->n; i++) {
+        stk_bench_priced *m = &p->machine[i];
+        bool is_bought = !isnan(m->purchase);
+        m->energy_hour = is_bought ? m->power_w / 1000 * p->pue * p->electricity : 0;
+        m->hour = is_bought ? m->purchase / (m->lifetime_h * m->utilisation) + m->energy_hour : m->hourly;
+        double unit_cost = m->hour / (m->rate * 3600);
+        m->million = unit_cost * 1e6;
+        m->epoch = unit_cost * p->work;
+        m->rate_for_1000 = is_bought ? m->rate / (m->purchase / 1000) : NAN;
+    }
+}
+
+double stk_bench_break_even_h(const stk_bench_priced *rented, const stk_bench_priced *bought)
+{
+    /* An hour of the bought machine's work takes rate_buy / rate_rent hours of the rented one. */
+    double saved = rented->hourly * bought->rate / rented->rate - bought->energy_hour;
+    return saved > 0 ? bought->purchase / saved : INFINITY;
+}
+
+static void add_amount(stk_text *out, double x)
+{
+    char text[STK_PLAIN_TEXT];
+    stk_text_add(out, " %s |", isnan(x) ? "-" : stk_plain_number(x, text));
+}
+
+static const char *shown(const char *text, char out[256])
+{
+    stk_printable(text, out, 256);
+    for (char *p = out; *p; p++)
+        if (*p == '|') *p = '/';
+    return out;
+}
+
+static void tell_break_even(const stk_bench_prices *p, stk_text *out)
+{
+    char a[256], b[256], text[STK_PLAIN_TEXT], years[STK_PLAIN_TEXT];
+    bool has_head = false;
+    for (int i = 0; i < p->n; i++)
+        for (int k = 0; k < p->n; k++) {
+            const stk_bench_priced *rented = &p->machine[i], *bought = &p->machine[k];
+            if (isnan(rented->hourly) || isnan(bought->purchase)) continue;
+            if (!has_head)
+                stk_text_add(out, "\n| Renting | Buying | Buying is cheaper from so many hours of its work on | Years "
+                                  "at its utilisation |\n"
+                                  "|---|---|---:|---:|\n");
+            has_head = true;
+            double hours = stk_bench_break_even_h(rented, bought), life = bought->lifetime_h * bought->utilisation;
+            stk_text_add(out, "| %s | %s |", shown(rented->name, a), shown(bought->name, b));
+            if (hours > life)
+                stk_text_add(out, " never within its lifetime | |\n");
+            else
+                stk_text_add(out, " %s | %s |\n", stk_plain_number(hours, text),
+                             stk_plain_number(hours / (YEAR_H * bought->utilisation), years));
+        }
+}
+
+/* What a million units cost where one thing is different. */
+static void tell_sensitivity(const stk_bench_prices *p, stk_text *out)
+{
+    static const double utilisations[] = {1, 0.5, 0.25};
+    char name[256];
+    stk_text_add(out,
+                 "\n| A million %s, %s | as it is | price -20 %% | price +20 %% | electricity x2 | utilisation 100 %% "
+                 "| 50 %% | 25 %% |\n"
+                 "|---|---:|---:|---:|---:|---:|---:|---:|\n",
+                 p->unit, p->currency);
+    for (int i = 0; i < p->n; i++) {
+        stk_text_add(out, "| %s |", shown(p->machine[i].name, name));
+        for (int k = 0; k < 7; k++) {
+            stk_bench_prices other = *p;
+            stk_bench_priced *m = &other.machine[i];
+            if (k == 1 || k == 2) {
+                m->purchase *= k == 1 ? 0.8 : 1.2;
+                m->hourly *= k == 1 ? 0.8 : 1.2;
+            }
+            if (k == 3) other.electricity *= 2;
+            if (k >= 4) m->utilisation = utilisations[k - 4];
+            stk_bench_prices_compute(&other);
+            add_amount(out, m->million);
+        }
+        stk_text_add(out, "\n");
+    }
+}
+
+void stk_bench_prices_tell(const stk_bench_prices *p, stk_text *out)
+{
+    char name[256], source[256], text[STK_PLAIN_TEXT];
+    stk_text_add(out, "Prices of %s in %s; electricity %s %s/kWh, PUE %.3g.\n\n", p->date, p->currency,
+                 stk_plain_number(p->electricity, text), p->currency, p->pue);
+    stk_text_add(out,
+                 "| Machine | %s/s | An hour of work, %s | of which energy | A million %s, %s | %s %s, %s | %s/s for "
+                 "1,000 %s | Price of | Source |\n"
+                 "|---|---:|---:|---:|---:|---:|---:|---|---|\n",
+                 p->unit, p->currency, p->unit, p->currency, stk_plain_number(p->work, text), p->unit, p->currency,
+                 p->unit, p->currency);
+    for (int i = 0; i < p->n; i++) {
+        const stk_bench_priced *m = &p->machine[i];
+        stk_text_add(out, "| %s |", shown(m->name, name));
+        add_amount(out, m->rate);
+        add_amount(out, m->hour);
+        add_amount(out, isnan(m->purchase) ? NAN : m->energy_hour);
+        add_amount(out, m->million);
+        add_amount(out, m->epoch);
+        add_amount(out, m->rate_for_1000);
+        stk_text_add(out, " %s | %s |\n", m->date, shown(m->source, source));
+    }
+    tell_break_even(p, out);
+    tell_sensitivity(p, out);
+}

@@ -1,0 +1,64 @@
+/* What the money buys: a dated file of prices, and the cost of work on machines whose rate is known. Arithmetic on what
+ * the file says; nothing is measured and nothing is fetched. Every amount needs its unit and every price its date: a
+ * price without them is refused.
+ *
+ *   date: 2026-11-01
+ *   currency: EUR
+ *   electricity: 0.30 EUR/kWh
+ *   pue: 1.3                       # the building's energy for each of the machine's
+ *   work: 50000 samples            # what an epoch is
+ *   machines:
+ *     - {name: rented, source: 'offer of 2026-10-30', hourly: 2.40 EUR/h, rate: 1200 samples/s}
+ *     - {name: bought, source: 'shop', date: 2026-10-01, purchase: 2000 EUR, lifetime: 3 years, power: 450 W,
+ *        utilisation: 50%, rate: 800 samples/s}
+ *
+ * Threads: one at a time for each.
+ */
+#ifndef STK_BENCH_PRICE_H
+#define STK_BENCH_PRICE_H
+
+#include "base/text.h"
+#include "settings/yaml.h"
+
+enum { STK_BENCH_MOST_MACHINES = 64 };
+
+/* NaN: not told. */
+typedef struct stk_bench_priced {
+    const char *name, *source, *date; /* borrowed from the file */
+    double hourly;                    /* of a rented one, with its energy */
+    double purchase, lifetime_h, power_w, utilisation;
+    double rate; /* in units of work a second */
+    /* What follows. */
+    double energy_hour;    /* for electricity, of an hour of work */
+    double hour;           /* all that an hour of work costs */
+    double million, epoch; /* for a million units, and for the work */
+    double rate_for_1000;  /* units a second for 1,000 of the currency of the purchase */
+} stk_bench_priced;
+
+typedef struct stk_bench_prices {
+    stk_yaml *yaml;
+    const char *date, *currency;
+    char unit[32]; /* "samples" */
+    double electricity, pue, work;
+    stk_bench_priced machine[STK_BENCH_MOST_MACHINES];
+    int n;
+} stk_bench_prices;
+
+/* Errors: STK_INVALID with the place, for what is no price. Free in any case. */
+stk_status stk_bench_prices_read(const char *path, stk_bench_prices *out);
+void stk_bench_prices_free(stk_bench_prices *prices);
+/* Computes what follows; after a change of the figures, again. */
+void stk_bench_prices_compute(stk_bench_prices *prices);
+
+/* Hours of work from which on buying is cheaper than renting at equal work: rate_rent / rate_buy hours are rented for
+ * each. Infinite: never. */
+double stk_bench_break_even_h(const stk_bench_priced *rented, const stk_bench_priced *bought);
+
+/* Tables in Markdown: costs, from how many hours on what is cheaper, and what other prices and utilisations would do.
+ */
+void stk_bench_prices_tell(const stk_bench_prices *prices, stk_text *out);
+
+/* "2.40 EUR/h" with unit "EUR/h" -> 2.4. False: no number above 0, another unit, or none. */
+bool stk_bench_parse_amount(const char *text, const char *unit, double *out);
+
+#endif

@@ -1,0 +1,169 @@
+#include "bench/suite.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "settings/schema.h"
+
+static const char *const better[] = {"less", "more", NULL};
+static const stk_key text_element = {.name = "command", .type = STK_KEY_TEXT};
+static const stk_key file_element = {.name = "text", .type = STK_KEY_TEXT};
+static const stk_key case_keys[] = {
+    {.name = "name", .type = STK_KEY_TEXT, .required = true, .doc = "of the case"},
+    {.name = "run", .type = STK_KEY_TEXT, .required = true, .doc = "the command"},
+    {.name = "pattern", .type = STK_KEY_TEXT, .doc = "finds the figure in what it prints"},
+    {.name = "file", .type = STK_KEY_TEXT, .doc = "a JSON file that it writes, with the figure"},
+    {.name = "key", .type = STK_KEY_TEXT, .doc = "of the figure in the file"},
+    {.name = "unit", .type = STK_KEY_TEXT, .doc = "of the figure"},
+    {.name = "better",
+     .type = STK_KEY_WORD,
+     .words = better,
+     .default_value = "more",
+     .doc = "which figures are better"},
+    {.name = "peak", .type = STK_KEY_REAL, .doc = "what no figure can exceed", .least = 0, .most = 1e18, .above = true},
+    STK_KEY_END};
+static const stk_key case_element = {.name = "case", .type = STK_KEY_MAP, .keys = case_keys, .no_short = true};
+static const stk_key suite_keys[] = {
+    {.name = "name", .type = STK_KEY_TEXT, .required = true, .doc = "of the suite"},
+    {.name = "about", .type = STK_KEY_TEXT, .doc = "what it is for"},
+    {.name = "seconds", .type = STK_KEY_REAL, .default_value = "60", .least = 1, .most = 1e6, .doc = "for all of it"},
+    {.name = "precision",
+     .type = STK_KEY_SHARE,
+     .default_value = "1%",
+     .least = 0.0001,
+     .most = 0.5,
+     .doc = "half the interval's width"},
+    {.name = "runs",
+     .type = STK_KEY_INT,
+     .default_value = "10",
+     .least = 1,
+     .most = 2000,
+     .doc = "of each case, at least"},
+    {.name = "files", .type = STK_KEY_NAMED, .element = &file_element, .doc = "written to the working folder"},
+    {.name = "prepare",
+     .type = STK_KEY_LIST,
+     .element = &text_element,
+     .one_is_list = true,
+     .doc = "commands that are run once"},
+    {.name = "cases", .type = STK_KEY_LIST, .element = &case_element, .required = true, .doc = "what is measured"},
+    STK_KEY_END};
+static const stk_key suite_root = {.name = "suite", .type = STK_KEY_MAP, .keys = suite_keys, .no_short = true};
+
+/* {stoker} and {work} in place. Returned: free(). */
+static stk_status expand(const stk_bench_suite *suite, const char *program, const char *text, char **out)
+{
+    stk_text all = {0};
+    while (*text) {
+        if (!strncmp(text, "{stoker}", 8)) {
+            stk_text_add(&all, "%s", program);
+            text += 8;
+        } else if (!strncmp(text, "{work}", 6)) {
+            stk_text_add(&all, "%s", suite->work);
+            text += 6;
+        } else {
+            stk_text_add_bytes(&all, text++, 1);
+        }
+    }
+    *out = NULL;
+    stk_status status = stk_text_status(&all);
+    if (status == STK_OK && !(*out = strdup(stk_text_get(&all)))) status = stk_fail_memory(all.n + 1);
+    stk_text_free(&all);
+    return status;
+}
+
+static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, const char *program)
+{
+    if (suite->n_cases == STK_BENCH_MOST_CASES) return stk_yaml_fail(node, "more than %d cases", STK_BENCH_MOST_CASES);
+    int i = suite->n_cases++;
+    stk_bench_case *c = &suite->cases[i];
+    const char *file = stk_yaml_text(node, "file");
+    c->name = stk_yaml_text(node, "name");
+    c->pattern = stk_yaml_text(node, "pattern");
+    c->key = stk_yaml_text(node, "key");
+    c->unit = stk_yaml_text(node, "unit");
+    c->peak = stk_yaml_real(node, "peak", 0);
+    c->less_is_better = stk_yaml_is(node, "better", "less");
+    if (!c->pattern && !file) {
+        if (c->unit) return stk_yaml_fail(node, "'unit' goes with 'pattern' or 'file'");
+        c->unit = "s";
+        c->less_is_better = true;
+    }
+    if (!c->unit) return stk_yaml_fail(node, "a figure needs its 'unit'");
+    if (!file != !c->key) return stk_yaml_fail(node, "'file' and 'key' go together");
+    if (file && c->pattern) return stk_yaml_fail(node, "a figure comes by 'pattern' or from a 'file', not by both");
+    STK_RETURN_IF_ERROR(expand(suite, program, stk_yaml_text(node, "run"), &suite->run[i]));
+    if (file) STK_RETURN_IF_ERROR(expand(suite, program, file, &suite->file[i]));
+    c->file = suite->file[i];
+    return STK_OK;
+}
+
+static stk_status write_files(const stk_bench_suite *suite, const char *program)
+{
+    char path[256], *text;
+    const stk_yaml_node *files = stk_yaml_get(suite->yaml->root, "files");
+    for (const stk_yaml_node *file = files ? files->child : NULL; file; file = file->next) {
+        if (strchr(file->key, '/') || file->key[0] == '.')
+            return stk_yaml_fail_key(file, "'%s' is not the name of a file", file->key);
+        STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), suite->work, file->key));
+        STK_RETURN_IF_ERROR(expand(suite, program, file->text ? file->text : "", &text));
+        stk_status status = stk_file_write_durably(path, text, strlen(text));
+        free(text);
+        STK_RETURN_IF_ERROR(status);
+    }
+    return STK_OK;
+}
+
+static stk_status read_suite(stk_bench_suite *suite, const char *program)
+{
+    const stk_yaml_node *root = suite->yaml->root, *list = stk_yaml_get(root, "cases");
+    suite->name = stk_yaml_text(root, "name");
+    suite->seconds = stk_yaml_real(root, "seconds", 60);
+    suite->precision = stk_yaml_real(root, "precision", 0.01);
+    suite->least_rounds = (int)stk_yaml_int(root, "runs", 10);
+    for (const stk_yaml_node *node = list->child; node; node = node->next)
+        STK_RETURN_IF_ERROR(read_case(suite, node, program));
+    if (!suite->n_cases) return stk_yaml_fail(list, "there is no case");
+    list = stk_yaml_get(root, "prepare");
+    for (const stk_yaml_node *node = list ? list->child : NULL; node; node = node->next) {
+        if (suite->n_prepare == STK_BENCH_MOST_CASES)
+            return stk_yaml_fail(node, "more than %d commands", STK_BENCH_MOST_CASES);
+        STK_RETURN_IF_ERROR(expand(suite, program, node->text, &suite->prepare[suite->n_prepare++]));
+    }
+    return STK_OK;
+}
+
+stk_status stk_bench_suite_open(const stk_bench_builtin *builtin, const char *path, const char *program,
+                                stk_bench_suite *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (builtin)
+        STK_RETURN_IF_ERROR(stk_yaml_parse(builtin->name, builtin->text, strlen(builtin->text), &out->yaml));
+    else
+        STK_RETURN_IF_ERROR(stk_yaml_read(path, &out->yaml));
+    STK_RETURN_IF_ERROR(stk_schema_check(out->yaml, out->yaml->root, &suite_root));
+    const char *folder = getenv("TMPDIR");
+    if (!folder || strlen(folder) > 30) folder = "/tmp";
+    char work[64];
+    snprintf(work, sizeof(work), "%s/stoker-bench-XXXXXX", folder);
+    if (!mkdtemp(work)) return stk_fail(STK_IO, "cannot make '%s': %s", work, stk_errno_text(errno));
+    memcpy(out->work, work, sizeof(out->work));
+    STK_RETURN_IF_ERROR(write_files(out, program));
+    return read_suite(out, program);
+}
+
+void stk_bench_suite_close(stk_bench_suite *suite)
+{
+    if (suite->work[0]) (void)stk_tree_remove(suite->work);
+    for (int i = 0; i < STK_BENCH_MOST_CASES; i++) {
+        free(suite->run[i]);
+        free(suite->file[i]);
+        free(suite->prepare[i]);
+    }
+    stk_yaml_free(suite->yaml);
+    memset(suite, 0, sizeof(*suite));
+}

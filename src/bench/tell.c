@@ -1,0 +1,177 @@
+#include "bench/tell.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/plain_number.h"
+#include "base/printable.h"
+#include "base/secret.h"
+
+const char *stk_bench_figure_text(double x, const char *unit, char out[STK_BENCH_FIGURE])
+{
+    char text[STK_PLAIN_TEXT];
+    if (!isfinite(x))
+        snprintf(out, STK_BENCH_FIGURE, "?");
+    else if (!strcmp(unit, "s"))
+        snprintf(out, STK_BENCH_FIGURE, "%s", stk_plain_time(x, text));
+    else
+        snprintf(out, STK_BENCH_FIGURE, "%s %.24s", stk_plain_number(x, text), unit);
+    return out;
+}
+
+/* The change of the figure as one of speed: how much longer it takes, or how much less it delivers. */
+const char *stk_bench_verdict_text(const stk_bench_comparison *c, const char *a, const char *b, bool less_is_better,
+                                   char out[STK_BENCH_SENTENCE])
+{
+    const char *noun = c->is_paired ? "pairs" : "runs";
+    char more[96] = "";
+    if (c->verdict) {
+        double sign = c->change.value < 0 ? -1 : 1, low = sign * c->change.low, high = sign * c->change.high;
+        snprintf(out, STK_BENCH_SENTENCE, "'%.80s' is %s than '%.80s': %s %.2f %% %s (%.2f to %.2f %%; 95 %%, %d %s)",
+                 b, c->verdict > 0 ? "faster" : "slower", a, less_is_better ? "it takes" : "it gives",
+                 100 * fabs(c->change.value), c->change.value < 0 ? "less" : "more", 100 * fmin(low, high),
+                 100 * fmax(low, high), c->n, noun);
+        return out;
+    }
+    if (c->n_further > 0) {
+        char count[STK_COUNT_TEXT];
+        snprintf(more, sizeof(more), "; %s more would tell a difference of this size",
+                 stk_count_text(c->n_further, count));
+    }
+    if (isnan(c->change.low))
+        snprintf(out, STK_BENCH_SENTENCE, "no difference shown between '%.80s' and '%.80s': %d %s are too few to tell",
+                 a, b, c->n, noun);
+    else
+        snprintf(out, STK_BENCH_SENTENCE,
+                 "no difference shown between '%.80s' and '%.80s': '%.80s' %s from %+.2f to %+.2f %% (95 %%, %d %s%s)",
+                 a, b, b, less_is_better ? "takes" : "gives", 100 * c->change.low, 100 * c->change.high, c->n, noun,
+                 more);
+    return out;
+}
+
+static const char *case_name(const stk_bench_case *c, char out[256])
+{
+    char hidden[4096];
+    return stk_printable(stk_hide_secrets(c->name, hidden, sizeof(hidden)), out, 256);
+}
+
+static void add_marks(const stk_bench *bench, stk_text *out)
+{
+    int n[STK_BENCH_N_MARKS] = {0}, n_marked = 0;
+    for (int i = 0; i < bench->n_cases; i++) {
+        n_marked += bench->cases[i].summary.n_marked;
+        for (int k = 0; k < STK_BENCH_N_MARKS; k++)
+            n[k] += bench->cases[i].summary.n_marks[k];
+    }
+    if (!n_marked) return;
+    stk_text_add(out, "marked    %d runs%s\n", n_marked,
+                 bench->is_disturbed         ? ", too many to leave out: all are counted, and the figures are disturbed"
+                 : bench->plan.counts_marked ? ", which are counted as asked for"
+                                             : ", which are not counted");
+    for (int k = 0; k < STK_BENCH_N_MARKS; k++)
+        if (n[k]) stk_text_add(out, "          %s, %d: %s\n", stk_bench_mark_name(k), n[k], stk_bench_mark_text(k));
+}
+
+static void add_case(const stk_bench *bench, const stk_bench_case *c, stk_text *out)
+{
+    const stk_bench_summary *s = &c->summary;
+    char name[256], a[STK_BENCH_FIGURE], b[STK_BENCH_FIGURE], t[5][STK_PLAIN_TEXT];
+    stk_text_add(out, "%s\n", case_name(c, name));
+    if (!s->n) {
+        stk_text_add(out, "  no run counts\n");
+        return;
+    }
+    stk_text_add(out, "  median  %s", stk_bench_figure_text(s->median.value, c->unit, a));
+    if (isfinite(s->median.low))
+        stk_text_add(out, " (%s to %s, 95 %%)", stk_bench_figure_text(s->median.low, c->unit, a),
+                     stk_bench_figure_text(s->median.high, c->unit, b));
+    else
+        stk_text_add(out, " (%d runs are too few for an interval)", s->n);
+    stk_text_add(out, ", %d runs after %d to warm up\n", s->n, s->n_warmup);
+    stk_text_add(out, "  range   %s to %s", stk_bench_figure_text(s->least, c->unit, a),
+                 stk_bench_figure_text(s->most, c->unit, b));
+    if (s->n_outliers)
+        stk_text_add(out, ", %d outlier%s further than 1.5 quartile ranges from the quartiles, counted", s->n_outliers,
+                     s->n_outliers == 1 ? "" : "s");
+    stk_text_add(out, "\n  run     %s, user %s, system %s; the first one %s; memory %s\n",
+                 stk_plain_time(s->wall_s, t[0]), stk_plain_time(s->user_s, t[1]), stk_plain_time(s->system_s, t[2]),
+                 stk_plain_time(s->first_s, t[3]), stk_plain_bytes(s->resident_kb * 1024, t[4]));
+    if (isfinite(s->joules))
+        stk_text_add(out, "  energy  %s J a run, of the whole machine\n", stk_plain_number(s->joules, t[0]));
+    if (s->has_trend)
+        stk_text_add(out, "  trend   %+.1f %% from the first run to the last: it is not steady\n",
+                     100 * s->trend_share);
+    if (s->block > 1)
+        stk_text_add(out, "  runs hang together for about %d in a row, which the interval takes into account\n",
+                     s->block);
+    if (s->n_further > 0)
+        stk_text_add(out, "  %" PRId64 " more runs would make the interval as narrow as +-%.3g %%\n", s->n_further,
+                     100 * bench->plan.precision);
+}
+
+void stk_bench_tell_text(const stk_bench *bench, const stk_bench_about *about, stk_text *out)
+{
+    char sentence[STK_BENCH_SENTENCE], a[256], b[256], text[STK_PLAIN_TEXT];
+    for (int i = 0; i < bench->n_cases; i++)
+        add_case(bench, &bench->cases[i], out);
+    add_marks(bench, out);
+    stk_text_add(out, "ended     %s, after %s\n", stk_bench_end_text(bench->end),
+                 stk_plain_duration(bench->seconds, text));
+    if (bench->no_energy) stk_text_add(out, "energy    not measured: %s\n", bench->no_energy);
+    for (int i = 0; i < about->n_comparisons; i++) {
+        const stk_bench_comparison *c = &about->comparison[i];
+        const stk_bench_case *first = &bench->cases[c->a], *second = &bench->cases[c->b];
+        stk_text_add(
+            out, "%s\n",
+            stk_bench_verdict_text(c, case_name(first, a), case_name(second, b), first->less_is_better, sentence));
+    }
+}
+
+/* '|' would end a cell. */
+static void add_cell(stk_text *out, const char *text)
+{
+    for (; *text; text++)
+        stk_text_add(out, "%s%c", *text == '|' ? "\\" : "", *text);
+}
+
+void stk_bench_tell_markdown(const stk_bench *bench, const stk_bench_about *about, stk_text *out)
+{
+    char name[256], a[STK_BENCH_FIGURE], b[STK_BENCH_FIGURE], t[STK_PLAIN_TEXT], other[256];
+    char sentence[STK_BENCH_SENTENCE];
+    stk_text_add(out, "# %s\n\n", about->name);
+    stk_text_add(out, "| Case | Median | 95 %% interval | Runs | Warm-up | Marked | Outliers | First run | Memory |\n"
+                      "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+    for (int i = 0; i < bench->n_cases; i++) {
+        const stk_bench_case *c = &bench->cases[i];
+        const stk_bench_summary *s = &c->summary;
+        stk_text_add(out, "| ");
+        add_cell(out, case_name(c, name));
+        stk_text_add(out, " | %s | ", stk_bench_figure_text(s->median.value, c->unit, a));
+        if (isfinite(s->median.low))
+            stk_text_add(out, "%s to %s", stk_bench_figure_text(s->median.low, c->unit, a),
+                         stk_bench_figure_text(s->median.high, c->unit, b));
+        else
+            stk_text_add(out, "too few runs");
+        stk_text_add(out, " | %d | %d | %d | %d | %s", s->n, s->n_warmup, s->n_marked, s->n_outliers,
+                     stk_plain_time(s->first_s, t));
+        stk_text_add(out, " | %s |\n", stk_plain_bytes(s->resident_kb * 1024, t));
+    }
+    stk_text_add(out, "\n");
+    for (int i = 0; i < about->n_comparisons; i++) {
+        const stk_bench_comparison *c = &about->comparison[i];
+        const stk_bench_case *first = &bench->cases[c->a], *second = &bench->cases[c->b];
+        stk_text_add(out, "- %s\n",
+                     stk_bench_verdict_text(c, case_name(first, name), case_name(second, other), first->less_is_better,
+                                            sentence));
+    }
+    stk_text marks = {0};
+    add_marks(bench, &marks);
+    if (marks.n) stk_text_add(out, "\n```\n%s```\n", stk_text_get(&marks));
+    stk_text_free(&marks);
+    const char *processor = json_string_value(json_object_get(about->machine, "processor"));
+    stk_text_add(out, "\n%s, %d cores; Stoker %s; energy: %s.\n", processor ? processor : "processor not known",
+                 (int)json_integer_value(json_object_get(about->machine, "cores")), stk_version(),
+                 bench->no_energy ? bench->no_energy : "RAPL, of the whole machine");
+}

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""stoker bench: commands that sleep and print, whose time and figures are known; what cannot be is refused.
+
+usage: test_bench.py STOKER WORK_FOLDER
+"""
+import csv
+import json
+import os
+import shutil
+import sys
+
+from program import STOKER, accepted, begin, check, end, refused, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "watch"))
+import meter  # noqa: E402: the path comes first
+
+QUICK = ["--seconds", "20", "--runs", "6", "--most-runs", "6", "--warmup", "1"]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def result(folder):
+    with open(f"{folder}/result.json") as f:
+        return json.load(f)
+
+
+def a_time():
+    accepted(["bench", *QUICK, "--out", "one", "--", "sleep", "0.05"], "median", "wrote     one")
+    r = result("one")
+    case, = r["cases"]
+    s = case["summary"]
+    check(case["unit"] == "s" and case["better"] == "less" and case["command"] == ["sleep", "0.05"], f"the case: {case}")
+    check(s["median"]["value"] >= 0.05 and s["median"]["low"] <= s["median"]["value"] <= s["median"]["high"],
+          f"the interval holds the median, and no sleep is too short: {s['median']}")
+    runs = [x for x in case["runs"] if not x["warm_up"]]
+    check(len(runs) == 6 and s["warm_up_runs"] == len(case["runs"]) - 6 and s["warm_up_runs"] >= 1, "all runs are kept")
+    counted = sorted(x["figure"] for x in runs if x["counted"])
+    n = len(counted)
+    check(n == s["counted_runs"] and abs(s["median"]["value"] - (counted[(n - 1) // 2] + counted[n // 2]) / 2) < 1e-9,
+          "the median is that of the counted runs")
+    check(s["user_s"] + s["system_s"] < s["wall_s"], "a sleep takes no processor")
+    check(r["machine"]["cores"] >= 1 and r["machine"]["kernel"] and r["before"]["runnable_threads"] is not None,
+          f"conditions are recorded: {r['machine']}")
+    rows = list(csv.DictReader(open("one/runs.csv")))
+    check(len(rows) == len(case["runs"]) and float(rows[-1]["figure"]) >= 0.05, "runs.csv has a line a run")
+    check("| sleep 0.05 |" in open("one/report.md").read(), "report.md has the case")
+    check(set(json.load(open("one/hashes.json"))) == {"result.json", "runs.csv", "report.md"}, "files have hashes")
+    refused(["bench", *QUICK, "--out", "one", "--", "sleep", "0.01"], 1, "one")
+
+
+def a_figure():
+    script = "echo 3 images/s; echo '1,234.5 images/s (12 ms)'"
+    accepted(["bench", *QUICK, "--out", "figure", "--pattern", "([0-9.,]+) images/s", "--unit", "images/s", "--", "sh", "-c",
+              script], "1,234")
+    case, = result("figure")["cases"]
+    check(case["better"] == "more" and case["summary"]["median"]["value"] == 1234.5, f"the last number: {case['summary']}")
+    pattern = ["--pattern", "([0-9.]+) images/s", "--unit", "images/s"]
+    refused(["bench", *QUICK, "--pattern", "x", "--", "true"], 2, "needs '--unit'")
+    refused(["bench", *QUICK, "--pattern", "(", "--unit", "x", "--", "true"], 1, "is no pattern")
+    refused(["bench", *QUICK, *pattern, "--", "echo", "4 frames/s"], 1, "no number that the pattern finds", "4 frames/s",
+            lines=None)
+    refused(["bench", *QUICK, *pattern, "--peak", "100", "--", "echo", "101 images/s"], 1, "no more than 100 is possible")
+    refused(["bench", *QUICK, *pattern, "--", "echo", "0 images/s"], 1, "cannot be")
+
+
+def failures():
+    refused(["bench", *QUICK, "--", "sh", "-c", "echo it broke >&2; exit 3"], 1, "exit code 3", "it broke", lines=None)
+    refused(["bench", *QUICK, "--", "no-such-program"], 1, "cannot start 'no-such-program'")
+    refused(["bench", *QUICK, "--", "sh", "-c", "kill -9 $$"], 1, "ended by signal 9", lines=None)
+    accepted(["bench", *QUICK, "--out", "fails", "--ignore-failure", "--", "false"])
+    refused(["bench", "sleep", "1"], 2, "put '--' before a command")
+    refused(["bench"], 2, "needs one of")
+    refused(["bench", "--compare", "true"], 2, "go together")
+    refused(["bench", "--precision", "0", "--", "true"], 2, "--precision")
+    check(not os.path.exists("runs"), "what failed leaves no folder")
+
+
+def comparisons():
+    done = accepted(["bench", "--seconds", "40", "--runs", "8", "--most-runs", "8", "--count-marked", "--out", "pair",
+                     "--compare", "sleep 0.02", "--with", "sleep 0.06", "--with", "sleep  0.02"])
+    r = result("pair")
+    slow, same = r["comparisons"]
+    check(slow["verdict"] == "worse" and slow["paired"] and slow["pairs"] == 8 and slow["change"]["value"] > 1,
+          f"three times as long is slower: {slow}")
+    check(slow["share_better"] == 0, "no run of it is better")
+    check(abs(same["change"]["value"]) < 0.5, f"the same is about the same: {same}")
+    check("'sleep 0.06' is slower than 'sleep 0.02'" in done.stdout, f"it is said: {done.stdout}")
+    rounds = [[x["round"] for x in c["runs"] if not x["warm_up"]] for c in r["cases"]]
+    check(rounds == [list(range(8))] * 3, "each round has each command once")
+    at = sorted((x["at_s"], i) for i, c in enumerate(r["cases"]) for x in c["runs"])
+    check(len({tuple(i for _, i in at[k:k + 3]) for k in range(0, len(at), 3)}) > 1, "the order differs from round to round")
+    accepted(["bench", *QUICK, "--count-marked", "--out", "apart", "--", "sleep", "0.06"])
+    accepted(["bench", *QUICK, "--count-marked", "--out", "before", "--", "sleep", "0.02"])
+    accepted(["bench", "compare", "before", "apart"], "is slower than", "measured apart")
+    accepted(["bench", "compare", "apart", "before"], "is faster than")
+    accepted(["bench", "compare", "before", "before"], "no difference shown")
+    told = json.loads(accepted(["bench", "compare", "--json", "before", "apart"]).stdout)
+    check(told["comparisons"][0]["verdict"] == "worse", f"and in JSON: {told}")
+    refused(["bench", "compare", "before", "figure"], 1, "in images/s", lines=None)
+    refused(["bench", "compare", "before"], 2, "two results")
+    with open("other.json", "w") as f:
+        f.write('{"schema": "else"}')
+    refused(["bench", "compare", "before", "other.json"], 1, "no result of 'stoker bench'")
+    damaged = result("apart")
+    damaged["cases"][0]["runs"][-1]["figure"] = -1
+    with open("damaged.json", "w") as f:
+        json.dump(damaged, f)
+    refused(["bench", "compare", "before", "damaged.json"], 1, "a figure that cannot be", lines=None)
+
+
+def played_conditions():
+    """The kernel's count of cuts by heat, played. Where all runs have them the result says that it was disturbed."""
+    heat = "over/sys/devices/system/cpu/cpu0/thermal_throttle"
+    os.makedirs(heat)
+    os.makedirs("over/proc")
+    with open("over/proc/stat", "w") as f: # nobody else does anything
+        f.write("cpu  10 20 30 1000 5 6 7 8 0 0\ncpu0 5 10 15 500 2 3 3 4 0 0\ncpu1 5 10 15 500 3 3 4 4 0 0\nprocs_running 1\n")
+    with open(f"{heat}/core_throttle_count", "w") as f:
+        f.write("0\n")
+    with open("grow.sh", "w") as f:
+        f.write(f"n=$(cat {heat}/core_throttle_count); echo $((n + 1)) > {heat}/core_throttle_count\n")
+    accepted(["bench", *QUICK, "--over", "over", "--out", "hot", "--", "sh", "grow.sh"], "heat", "disturbed")
+    r = result("hot")
+    check(r["disturbed"] and r["cases"][0]["summary"]["marks"]["heat"] == 6, f"each run is marked: {r['cases'][0]['summary']}")
+    # Every second run alone: those are left out.
+    with open("grow.sh", "w") as f:
+        f.write(f"i=$(($(cat turn 2>/dev/null || echo 0) + 1)); echo $i > turn; [ $((i % 3)) = 0 ] || exit 0\n"
+                f"n=$(cat {heat}/core_throttle_count); echo $((n + 1)) > {heat}/core_throttle_count\n")
+    done = accepted(["bench", "--seconds", "20", "--runs", "12", "--most-runs", "12", "--warmup", "0", "--over", "over",
+                     "--out", "warm", "--", "sh", "grow.sh"], "heat, 4")
+    r = result("warm")
+    runs = r["cases"][0]["runs"]
+    # Another clock by the probe may be seen here, too, and then all may count.
+    check([x["number"] for x in runs if "heat" in x["marks"]] == [2, 5, 8, 11], "four of twelve are marked")
+    check(r["disturbed"] or ("not counted" in done.stdout and not any(x["counted"] and x["marks"] for x in runs)),
+          "and are left out")
+
+
+def played_gpu():
+    """The played NVML, whose GPU has less power than it wants: each run is marked; without that none is."""
+    library = f"{os.path.dirname(STOKER)}/tests/libfake_nvml.so"
+    if not os.path.exists(library):
+        print("SKIP the played GPU: its library is not built")
+        return
+    meter.make("meter")
+    for limit, is_slow in ("60", True), ("700", False):
+        env = {**os.environ, "FAKE_NVML_METER": os.path.abspath("meter"), "FAKE_NVML_LIMIT": limit}
+        accepted(["bench", *QUICK, "--nvml", library, "--out", f"gpu{limit}", "--", "sleep", "0.05"], env=env)
+        r = result(f"gpu{limit}")
+        check(len(r["machine"]["gpus"]) == 1 and r["before"]["gpu_power_w"] > 0, f"there is a GPU: {r['machine']['gpus']}")
+        check((r["cases"][0]["summary"]["marks"].get("gpu_slow", 0) == 6) == is_slow, f"limit {limit}: {r['cases'][0]['summary']}")
+
+
+def submission():
+    """A result that was written undisturbed passes; one that somebody has touched does not."""
+    done = run("bench", "submit", "--check", "one")
+    problems = [line for line in done.stdout.splitlines() if "disturbed" not in line]
+    check(done.returncode == (1 if result("one")["disturbed"] else 0) and (done.returncode == 0 or not problems),
+          f"a fresh result: {done.stdout} {done.stderr}")
+    refused(["bench", "submit", "one"], 2, "--check")
+    touched = result("one")
+    touched["cases"][0]["summary"]["median"]["value"] *= 0.9
+    touched["cases"][0]["runs"][-1]["counted"] = False
+    touched["machine"]["processor"] = None
+    shutil.copytree("one", "touched")
+    with open("touched/result.json", "w") as f:
+        json.dump(touched, f)
+    done = run("bench", "submit", "--check", "touched")
+    check(done.returncode == 1 and all(part in done.stdout for part in (
+        "changed after it was written", "does not follow from its runs", "'processor' is not told", "another number of runs"))
+        and (result("one")["disturbed"] or "no run of its round has a mark" in done.stdout), f"a touched result: {done.stdout}")
+    refused(["bench", "submit", "--check", "nowhere"], 1, "nowhere")
+
+
+def suite():
+    with open("mine.yaml", "w") as f:
+        f.write("name: mine\nseconds: 20\nruns: 5\nfiles: {text: 'some words'}\nprepare: ['cp {work}/text {work}/copy']\n"
+                "cases:\n  - {name: reading, run: 'cat {work}/copy'}\n"
+                "  - {name: memory, run: '{stoker} bench part memory 1 --seconds 0', pattern: '^([0-9.,]+) ', unit: GB/s}\n"
+                "  - {name: file, run: \"echo '{\\\"a\\\": {\\\"b\\\": 5}}' > {work}/r.json\", file: '{work}/r.json', key: a.b, unit: x/s}\n")
+    accepted(["bench", "--suite", "mine.yaml", "--most-runs", "5", "--out", "suite"], "reading", "GB/s")
+    cases = result("suite")["cases"]
+    accepted(["report", "--bench", "suite", "pair", "--out", "page.html"], "page.html")
+    page = open("page.html").read()
+    check(all(word in page for word in ("Which is faster", "Each run", "The machine", "sleep 0.06")), "and what was found")
+    refused(["report", "--bench", "nowhere", "--out", "page.html"], 1, "nowhere")
+    refused(["report", "--bench", "suite", "--out", "mine.yaml"], 1, "mine.yaml")
+    check([c["name"] for c in cases] == ["reading", "memory", "file"] and cases[0]["unit"] == "s", f"the cases: {cases}")
+    check(cases[2]["summary"]["median"]["value"] == 5, "a figure from a file")
+    check(not result("suite")["comparisons"], "different things are not compared")
+    work = cases[0]["command"][1].rsplit("/", 1)[0]
+    check(not os.path.exists(work), "the working folder is gone")
+    accepted(["bench", "--list"], "quick", "system", "data", "train")
+    refused(["bench", "quikc"], 2, "there is no suite 'quikc'")
+    refused(["bench", "quick", "--unit", "x"], 2, "a suite says itself")
+    with open("bad.yaml", "w") as f:
+        f.write("name: bad\ncases:\n  - {name: a, run: 'true', pattern: x}\n")
+    refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:3:5", "needs its 'unit'")
+
+
+def parts():
+    for part in (["matmul", "16x16x16", "f32"], ["matmul", "16x16x16", "bf16"], ["matmul", "16x16x16", "f16"], ["conv", "1x8x8x4x4x3", "f32"], ["memory", "1"], ["jpeg", "32x32"],
+                 ["storage", "write", "1"], ["storage", "read", "1"], ["storage", "random", "1"]):
+        done = accepted(["bench", "part", *part, "--seconds", "0"])
+        check(float(done.stdout.split()[0].replace(",", "")) > 0, f"{part}: {done.stdout}")
+    accepted(["bench", "part", "--list"], "matmul")
+    refused(["bench", "part", "matmul", "16x16", "f32"], 1, "3 sizes")
+    refused(["bench", "part", "matmul", "16x16x16", "f13"], 1, "f13")
+    refused(["bench", "part", "speed"], 2, "--list")
+
+
+def costs():
+    with open("prices.yaml", "w") as f:
+        f.write("date: 2026-11-01\ncurrency: EUR\nelectricity: 0.30 EUR/kWh\nwork: 50000 samples\nmachines:\n"
+                "  - {name: rented, source: an offer, hourly: 3.60 EUR/h, rate: 1000 samples/s}\n")
+    accepted(["bench", "cost", "prices.yaml"], "| rented | 1,000 | 3.6 |", "A million samples, EUR")
+    told = json.loads(accepted(["bench", "cost", "prices.yaml", "--json"]).stdout)
+    check(abs(told["machines"][0]["million"] - 1) < 1e-9, f"3.60 EUR for 3.6 million: {told}")
+    with open("prices.yaml", "a") as f:
+        f.write("  - {name: other, source: an offer, hourly: 3.60, rate: 1000 samples/s}\n")
+    refused(["bench", "cost", "prices.yaml"], 1, "prices.yaml:7:", "EUR/h")
+
+
+def schema():
+    try:
+        import jsonschema
+    except ImportError:
+        print("SKIP the schema: there is no python3-jsonschema")
+        return
+    with open(f"{ROOT}/docs/bench-schema.json") as f:
+        wanted = json.load(f)
+    for folder in "one", "figure", "pair", "hot", "suite":
+        jsonschema.validate(result(folder), wanted)
+    bad = result("one")
+    bad["cases"][0]["unit"] = ""
+    try:
+        jsonschema.validate(bad, wanted)
+        check(False, "the schema wants units")
+    except jsonschema.ValidationError:
+        pass
+
+
+begin()
+a_time()
+a_figure()
+failures()
+comparisons()
+played_conditions()
+played_gpu()
+submission()
+suite()
+parts()
+costs()
+schema()
+end()

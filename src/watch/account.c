@@ -8,9 +8,12 @@ int64_t stk_watch_find_driver(stk_watch_history *history, const stk_watch_sample
     for (size_t i = 0; i < now->threads.n; i++) {
         const stk_watch_thread *t = stk_watch_thread_at(now, i);
         bool takes = t->id == t->process && t->wait == STK_WATCH_WAIT_PIPE_IN && t->peer == trainer;
-        /* A worker that waits for its orders is a child of who gives them. */
-        const stk_watch_process *p = stk_watch_list_find(&now->processes, t->process);
-        if (takes && p && p->parent != trainer) history->driver_pid = t->process;
+        /* A worker that waits for its orders is a child of who gives them, and who only notes what is printed (tee)
+         * does next to nothing. */
+        const stk_watch_process *p = stk_watch_list_find(&now->processes, t->process),
+                                *from = stk_watch_list_find(&now->processes, trainer);
+        if (takes && p && from && p->parent != trainer && p->cpu_us * 20 > from->cpu_us)
+            history->driver_pid = t->process;
     }
     if (history->driver_pid && stk_watch_list_find(&now->processes, history->driver_pid)) return history->driver_pid;
     return trainer;
@@ -35,6 +38,7 @@ static double *field_of(stk_watch_row *row, int64_t wait)
     case STK_WATCH_WAIT_FILE_LOCK: return &row->drive_file_lock;
     case STK_WATCH_WAIT_CHILD: return &row->drive_child;
     case STK_WATCH_WAIT_SLEEP: return &row->drive_timer;
+    case STK_WATCH_WAIT_DEVICE: return &row->drive_device;
     default: return &row->drive_other;
     }
 }
@@ -57,23 +61,51 @@ static bool is_shared_word(stk_watch_history *history, const stk_watch_thread *t
 static void add_beside(stk_watch_history *history, stk_watch_row *row, const stk_watch_thread *t,
                        const stk_watch_thread *old, bool is_of_driver)
 {
-    double runs = share_of(old->cpu_us, t->cpu_us, row->length_s);
-    row->beside_busy += runs + share_of(old->waited_us, t->waited_us, row->length_s);
+    double runs = share_of(old->cpu_us, t->cpu_us, row->length_s),
+           ready = share_of(old->waited_us, t->waited_us, row->length_s);
+    row->beside_busy += runs + ready;
+    row->beside_ready += ready;
+    if (is_of_driver) row->beside_own += runs + ready;
     row->beside_top = fmax(row->beside_top, runs);
     /* Locks show up in a thread that works when it has them. */
     if (t->word >= 0 && is_of_driver && is_shared_word(history, t)) row->turns = 1;
     if (t->is_asleep != 1) return;
     if (t->wait == STK_WATCH_WAIT_NET) row->beside_net = 1;
     if (t->wait == STK_WATCH_WAIT_DISK) row->beside_disk = 1;
+    if (t->wait == STK_WATCH_WAIT_REMOTE) row->beside_remote = 1;
     if (t->wait == STK_WATCH_WAIT_SLEEP) row->beside_timer = 1;
     if (t->wait == STK_WATCH_WAIT_FILE_LOCK) row->beside_file_lock = 1;
+}
+
+/* A child of the driver that has worked: what its first thread does. */
+static void add_worker(stk_watch_row *row, const stk_watch_thread *t, const stk_watch_thread *old)
+{
+    bool input = t->wait == STK_WATCH_WAIT_DISK || t->wait == STK_WATCH_WAIT_REMOTE || t->wait == STK_WATCH_WAIT_NET ||
+                 t->wait == STK_WATCH_WAIT_SLEEP || t->wait == STK_WATCH_WAIT_FILE_LOCK;
+    row->n_fed++;
+    row->worker_runs += share_of(old->cpu_us, t->cpu_us, row->length_s);
+    row->worker_ready += share_of(old->waited_us, t->waited_us, row->length_s);
+    row->worker_input += t->is_asleep == 1 && input;
+}
+
+static void clear(stk_watch_row *row)
+{
+    row->drive_disk = row->drive_write = row->drive_remote = row->drive_net = row->drive_pipe = row->drive_output = 0;
+    row->drive_lock = row->drive_file_lock = row->drive_child = row->drive_timer = row->drive_other = row->outside = 0;
+    row->beside_busy = row->beside_top = row->beside_net = row->beside_disk = row->beside_timer = row->turns = 0;
+    row->beside_file_lock = row->beside_ready = row->beside_own = row->beside_remote = row->drive_device = 0;
+    row->worker_runs = row->worker_ready = row->worker_input = row->n_fed = 0;
 }
 
 void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const stk_watch_sample *now, int64_t driver)
 {
     const stk_watch_thread *main = stk_watch_list_find(&now->threads, driver);
     const stk_watch_thread *before = stk_watch_list_find(&history->last.threads, driver);
-    if (!main || !before || main->is_asleep < 0 || before->cpu_us < 0) return;
+    const stk_watch_process *process = stk_watch_list_find(&now->processes, driver);
+    if (!main || !before || !process || before->cpu_us < 0) return;
+    /* Where it was not looked at, as in a process of many threads, the process was. */
+    bool is_asleep = main->is_asleep < 0 ? process->wait != STK_WATCH_WAIT_UNKNOWN : main->is_asleep == 1;
+    int64_t wait = main->is_asleep < 0 ? process->wait : main->wait;
     row->drive_runs = share_of(before->cpu_us, main->cpu_us, row->length_s);
     row->drive_system = before->system_us < 0 || main->system_us < before->system_us
                             ? 0
@@ -81,16 +113,21 @@ void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const
     row->drive_faults =
         before->minor_faults < 0 ? 0 : (double)(main->minor_faults - before->minor_faults) / row->length_s;
     row->drive_ready = share_of(before->waited_us, main->waited_us, row->length_s);
-    row->drive_disk = row->drive_write = row->drive_remote = row->drive_net = row->drive_pipe = row->drive_output = 0;
-    row->drive_lock = row->drive_file_lock = row->drive_child = row->drive_timer = row->drive_other = row->outside = 0;
-    row->beside_busy = row->beside_top = row->beside_net = row->beside_disk = row->beside_timer = row->turns = 0;
-    row->beside_file_lock = 0;
-    if (main->is_asleep == 1) *field_of(row, main->wait) = 1;
-    if (main->is_asleep == 1 && main->wait == STK_WATCH_WAIT_PIPE_IN) row->outside = main->peer == 0;
+    clear(row);
+    if (is_asleep) *field_of(row, wait) = 1;
+    if (is_asleep && wait == STK_WATCH_WAIT_PIPE_IN) row->outside = main->peer == 0;
     if (main->word >= 0 && is_shared_word(history, main)) row->turns = 1;
     for (size_t i = 0; i < now->threads.n; i++) {
         const stk_watch_thread *t = stk_watch_thread_at(now, i),
                                *old = stk_watch_list_find(&history->last.threads, t->id);
-        if (t->id != driver && old && old->cpu_us >= 0) add_beside(history, row, t, old, t->process == driver);
+        if (t->id == driver || !old || old->cpu_us < 0) continue;
+        add_beside(history, row, t, old, t->process == driver);
+        const stk_watch_process *p = t->id == t->process ? stk_watch_list_find(&now->processes, t->process) : NULL;
+        if (p && p->parent == driver && p->cpu_us > 20000) add_worker(row, t, old);
+    }
+    if (row->n_fed > 0) {
+        row->worker_runs /= row->n_fed;
+        row->worker_ready /= row->n_fed;
+        row->worker_input /= row->n_fed;
     }
 }

@@ -255,7 +255,7 @@ static void add_processes(stk_watch_history *history, stk_watch_row *row, const 
     const stk_watch_sample *before = &history->last;
     static const stk_watch_process none = {.id = 0}; /* all counters at 0 */
     double n_workers = 0, ready = 0;
-    row->unseen = row->resident_mb = 0;
+    row->unseen = row->resident_mb = row->own_mb = row->code_kbs = 0;
     row->cores = row->asked_mbs = row->read_mbs = row->put_mbs = row->sent_mbs = row->faults = row->trainer =
         row->main = 0;
     row->allowed = NAN;
@@ -263,11 +263,15 @@ static void add_processes(stk_watch_history *history, stk_watch_row *row, const 
         const stk_watch_process *p = stk_watch_process_at(now, i);
         const stk_watch_process *old = stk_watch_list_find(&before->processes, p->id);
         row->resident_mb += p->resident_kb > 0 ? (double)p->resident_kb / 1024 : 0;
+        int64_t own_kb = p->anonymous_kb >= 0 ? p->anonymous_kb : p->resident_kb;
+        row->own_mb += own_kb > 0 ? (double)own_kb / 1024 : 0;
         bool is_new = (!old || old->start_ticks != p->start_ticks) && stk_watch_list_find(&now->processes, p->parent);
         /* What it has done so far it did since the last sample: it was started then. */
         if (is_new && p->cpu_us >= 0) add_process_rates(history, row, &none, p);
         if (!old || old->start_ticks != p->start_ticks || old->cpu_us < 0) continue;
         add_process_rates(history, row, old, p);
+        if (is_trainer(roles, p) && old->code_kb >= 0 && p->code_kb > old->code_kb)
+            row->code_kbs += (double)(p->code_kb - old->code_kb) / row->length_s;
         double main_share = rate(old->main_us, p->main_us, row->length_s) * 1e-6;
         if (is_trainer(roles, p)) {
             row->trainer += fmax(0, rate(old->cpu_us, p->cpu_us, row->length_s)) * 1e-6;
@@ -344,6 +348,9 @@ static void add_machine(stk_watch_row *row, const stk_watch_machine *a, const st
     row->memory_full = 1 - share(b->available_kb, b->memory_kb);
     double of_limit = share(b->used_kb, b->limit_kb);
     if (of_limit > 0 && !(of_limit < row->memory_full)) row->memory_full = of_limit;
+    row->free_mb = b->available_kb >= 0 ? (double)b->available_kb / 1024 : NAN;
+    if (b->limit_kb > 0 && b->used_kb >= 0)
+        row->free_mb = fmin(row->free_mb, (double)(b->limit_kb - b->used_kb) / 1024);
     row->limit_hits = rate(a->n_limit_hits, b->n_limit_hits, s);
     double kills = rate(a->group_oom_kills, b->group_oom_kills, 1), all = rate(a->oom_kills, b->oom_kills, 1);
     row->oom_kills = fmax(kills, all);

@@ -64,18 +64,29 @@
     X(drive_file_lock)                                                                                                 \
     X(drive_child)                                                                                                     \
     X(drive_timer)                                                                                                     \
+    X(drive_device) /* a GPU's driver */                                                                               \
     X(drive_other)                                                                                                     \
-    X(outside)     /* 1: for a pipe that no process of the job fills */                                                \
-    X(beside_busy) /* cores that all other threads run on or wait for */                                               \
-    X(beside_top)  /* the busiest of them */                                                                           \
-    X(beside_net)  /* 1: one of them sleeps so */                                                                      \
+    X(outside)      /* 1: for a pipe that no process of the job fills */                                               \
+    X(beside_busy)  /* cores that all other threads run on or wait for */                                              \
+    X(beside_ready) /* of these, those that they wait for */                                                           \
+    X(beside_own)   /* of these, threads of the driving process */                                                     \
+    X(beside_top)   /* the busiest of them */                                                                          \
+    X(beside_net)   /* 1: one of them sleeps so */                                                                     \
     X(beside_disk)                                                                                                     \
+    X(beside_remote)                                                                                                   \
     X(beside_timer)                                                                                                    \
     X(beside_file_lock)                                                                                                \
-    X(turns)       /* 1: threads wait for a lock that they take turns at */                                            \
-    X(unseen)      /* cores of children too short-lived to be seen */                                                  \
-    X(huge_faults) /* pages of 2 MB a second, whole machine */                                                         \
+    X(turns)        /* 1: threads wait for a lock that they take turns at */                                           \
+    X(worker_runs)  /* of a worker's first thread, on average over workers: on a core */                               \
+    X(worker_ready) /* waits for a core */                                                                             \
+    X(worker_input) /* sleeps for a disk, a network or a timer */                                                      \
+    X(n_fed)        /* such workers */                                                                                 \
+    X(unseen)       /* cores of children too short-lived to be seen */                                                 \
+    X(huge_faults)  /* pages of 2 MB a second, whole machine */                                                        \
+    X(own_mb)       /* resident, without what is a file's where that is known */                                       \
     X(resident_mb)                                                                                                     \
+    X(free_mb)  /* memory that the job may still take */                                                               \
+    X(code_kbs) /* growth of what is mapped to be executed */                                                          \
     X(psi_io)                                                                                                          \
     X(psi_memory)                                                                                                      \
     X(throttled) /* share of the quota's periods */                                                                    \

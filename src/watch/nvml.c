@@ -191,6 +191,29 @@ static bool is_adopted(const stk_watch_nvml *nvml, int i, unsigned pid)
     return false;
 }
 
+/* Those that draw, as a desktop's do: their memory has an owner, and they leave a GPU free to compute. One that does
+ * both is in both lists. */
+static void read_graphics(stk_watch_nvml *nvml, int i, stk_watch_sample *sample, stk_watch_gpu *gpu,
+                          const nvml_process *computing, unsigned n_computing, stk_watch_facts *facts)
+{
+    nvml_process list[STK_WATCH_MOST_GPU_PROCESSES];
+    unsigned n = STK_WATCH_MOST_GPU_PROCESSES;
+    memset(list, 0, sizeof(list));
+    if (!CALL(i, graphics, nvml->device[i], &n, list) || n > STK_WATCH_MOST_GPU_PROCESSES) return;
+    for (unsigned k = 0; k < n; k++) {
+        bool is_known = false;
+        for (unsigned c = 0; c < n_computing; c++)
+            is_known = is_known || computing[c].pid == list[k].pid;
+        if (is_known) continue;
+        stk_watch_process *own = stk_watch_list_find(&sample->processes, (int64_t)list[k].pid);
+        int64_t mb = list[k].used == ~0ull ? 0 : (int64_t)(list[k].used >> 20);
+        *(own ? &gpu->own_mb : &gpu->other_mb) += mb;
+        if (!own) continue;
+        gpu->n_own++;
+        own->holds_gpu = 1;
+    }
+}
+
 static void read_processes(stk_watch_nvml *nvml, int i, stk_watch_sample *sample, stk_watch_gpu *gpu,
                            stk_watch_facts *facts)
 {
@@ -209,6 +232,7 @@ static void read_processes(stk_watch_nvml *nvml, int i, stk_watch_sample *sample
         *(is_own ? &gpu->n_own : &gpu->n_other) += 1;
         if (own) own->holds_gpu = 1;
     }
+    read_graphics(nvml, i, sample, gpu, list, n, facts);
 }
 
 /* The driver keeps some samples of each process; the newest counts. */

@@ -93,6 +93,8 @@ enum {
     X(pcie_most_width, "nvmlDeviceGetMaxPcieLinkWidth", (nvml_device, unsigned *), "the greatest PCIe width")          \
     X(processes, "nvmlDeviceGetComputeRunningProcesses_v3", (nvml_device, unsigned *, nvml_process *),                 \
       "which processes use the GPU")                                                                                   \
+    X(graphics, "nvmlDeviceGetGraphicsRunningProcesses_v3", (nvml_device, unsigned *, nvml_process *),                 \
+      "which processes draw on the GPU")                                                                               \
     X(process_utilization, "nvmlDeviceGetProcessUtilization",                                                          \
       (nvml_device, nvml_process_sample *, unsigned *, unsigned long long), "GPU utilisation by process")              \
     X(mig, "nvmlDeviceGetMigMode", (nvml_device, unsigned *, unsigned *), "whether the GPU is cut into parts (MIG)")   \

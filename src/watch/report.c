@@ -21,14 +21,8 @@ void stk_watch_report_make(const stk_watch_history *history, const stk_watch_fac
     out->overhead = NAN;
     out->width = WIDTH;
     out->length_s = history->n ? history->row[history->n - 1].at_s : 0;
-    stk_watch_own own;
     stk_watch_signals_find(history, facts, &out->signals);
-    stk_watch_signals seen = out->signals;
-    if (stk_watch_own_get(facts, &own)) {
-        out->signals.value[STK_WATCH_idle] = 1 - own.compute;
-        out->signals.idle_by_run = true;
-    }
-    out->n_verdicts = stk_watch_judge(&seen, &out->signals, out->verdict);
+    out->n_verdicts = stk_watch_judge(&out->signals, out->verdict);
 }
 
 /* --- words in lines --- */
@@ -85,10 +79,12 @@ static void add_evidence(const stk_watch_report *report, const stk_watch_verdict
 bool stk_watch_report_cost(const stk_watch_verdict *verdict, char *out, size_t bytes)
 {
     bool is_all = verdict->beyond >= verdict->cost;
+    double least, most;
+    stk_watch_gain_range(verdict, &least, &most);
     if (!(verdict->cost >= 0.02)) return false;
     if (is_all)
-        snprintf(out, bytes, "%.0f %% of the time judged: without it the job could be up to %.1fx faster",
-                 100 * verdict->cost, 1 / (1 - fmin(0.95, verdict->cost)));
+        snprintf(out, bytes, "%.0f %% of the time judged: without it the job could be %.1f to %.1f times as fast",
+                 100 * verdict->cost, least, most);
     else if (verdict->beyond >= 0.02)
         snprintf(out, bytes, "%.0f %% of the time judged, besides what is counted above", 100 * verdict->beyond);
     else
@@ -190,7 +186,9 @@ static void add_account(const stk_watch_report *report, stk_text *out)
     static const struct {
         stk_watch_signal signal;
         const char *name;
-    } parts[] = {{STK_WATCH_by_compute, "computes"},
+    } parts[] = {{STK_WATCH_by_device, "the GPU works"},
+                 {STK_WATCH_by_compute, "computes"},
+                 {STK_WATCH_by_host, "around the steps"},
                  {STK_WATCH_by_faults, "page faults"},
                  {STK_WATCH_by_kernel, "kernel"},
                  {STK_WATCH_by_ready, "waits for a core"},
@@ -201,11 +199,12 @@ static void add_account(const stk_watch_report *report, stk_text *out)
                  {STK_WATCH_by_output, "output"},
                  {STK_WATCH_by_timer, "sleeps in a timer"},
                  {STK_WATCH_by_file_lock, "lock of a file"},
-                 {STK_WATCH_by_thread, "for a thread that works"},
+                 {STK_WATCH_by_thread, "for one thread that works"},
                  {STK_WATCH_by_workers, "for workers"},
                  {STK_WATCH_by_turns, "turns with other threads"},
                  {STK_WATCH_by_outside, "pipe from outside"},
                  {STK_WATCH_by_children, "short-lived children"},
+                 {STK_WATCH_by_compiling, "compilers"},
                  {STK_WATCH_by_unknown, "asleep, cause outside of what can be seen"}};
     stk_text line = {0};
     int n = 0;
@@ -217,6 +216,27 @@ static void add_account(const stk_watch_report *report, stk_text *out)
     add_wrapped(report, out, "account", stk_text_get(&line));
     if (line.failed) out->failed = true;
     stk_text_free(&line);
+}
+
+/* What the driver's workers are at, and how much is done by other threads of its process. */
+static void add_roles(const stk_watch_report *report, stk_text *out)
+{
+    const double *x = report->signals.value;
+    char line[300];
+    if (!(x[STK_WATCH_account] > 0.5)) return;
+    if (x[STK_WATCH_fed] >= 0.5) {
+        snprintf(line, sizeof(line),
+                 "%.0f processes; each works %.0f %%, waits for a core %.0f %%, sleeps for input %.0f %%, for room or "
+                 "orders %.0f %% of the time",
+                 x[STK_WATCH_fed], 100 * x[STK_WATCH_worker_runs], 100 * x[STK_WATCH_worker_ready],
+                 100 * x[STK_WATCH_worker_input],
+                 100 * fmax(0, 1 - x[STK_WATCH_worker_runs] - x[STK_WATCH_worker_ready] - x[STK_WATCH_worker_input]));
+        add_wrapped(report, out, "workers", line);
+    }
+    if (x[STK_WATCH_helpers] >= 0.05) {
+        snprintf(line, sizeof(line), "other threads of the driving process want %.1f cores", x[STK_WATCH_helpers]);
+        add_wrapped(report, out, "helpers", line);
+    }
 }
 
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
@@ -238,6 +258,7 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
                     report->signals.end_s > report->signals.begin_s ? line : "none: too little was seen");
     }
     add_account(report, out);
+    add_roles(report, out);
     for (int i = 0; i < report->n_verdicts; i++)
         add_verdict(report, i, out);
     add_energy(report, out);

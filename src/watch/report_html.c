@@ -141,7 +141,8 @@ static const char style[] =
     "1em;margin:1em 0;"
     "background:var(--card)}section.well{border-color:#393}figure{margin:1em 0}svg{width:100%;display:block}"
     "svg text{font-size:11px;fill:var(--dim)}svg path{stroke:var(--grid)}svg rect{fill:var(--judged)}"
-    "polyline{fill:none;stroke:var(--line);stroke-width:1.4}small,.dim{color:var(--dim)}";
+    "polyline{fill:none;stroke:var(--line);stroke-width:1.4}small,.dim{color:var(--dim)}"
+    "@media (max-width:520px){svg text{font-size:19px}}";
 
 static void add_head(const stk_watch_report *report, stk_text *out)
 {

@@ -54,7 +54,9 @@ static void add_verdict(const stk_watch_report *report, int i_verdict, stk_text 
     add_number(out, verdict->beyond);
     stk_text_add(out, ", \"alone\": ");
     add_number(out, verdict->cost);
-    stk_text_add(out, ", \"evidence\": [");
+    double least, most;
+    stk_watch_gain_range(verdict, &least, &most);
+    stk_text_add(out, ", \"gain\": [%.4g, %.4g], \"evidence\": [", least, most);
     for (int i = 0; i < verdict->n_evidence; i++) {
         if (i) stk_text_add(out, ", ");
         stk_watch_json_text(out, verdict->evidence[i]);

@@ -1,6 +1,7 @@
-/* The rules of the doctor: one table (rules.c). A rule holds where all of its conditions do that are needed, and at
- * least two signals agree. The first one that holds is the first verdict: causes come before what they cause. Threads:
- * any. */
+/* The rules of the doctor: one table (rules.c), one rule for each verdict. One whose cost is a part of the account
+ * holds where that part is large; of these the largest comes first. Another one holds where all of its conditions do
+ * that are needed, and at least two signals agree. The first one that holds is the first verdict: causes come before
+ * what they cause. Threads: any. */
 #ifndef STK_WATCH_RULES_H
 #define STK_WATCH_RULES_H
 
@@ -47,19 +48,20 @@ const stk_watch_rule *stk_watch_rules(size_t *n);
 
 typedef struct stk_watch_verdict {
     const stk_watch_rule *rule;
-    double confidence; /* 0 to 1 */
-    double cost;       /* share of the time that was judged, were it the only cause; NaN: not a matter of time */
-    double beyond;     /* the part of it that no earlier verdict has counted: those of a report sum up to 1 at most */
+    double confidence;  /* 0 to 1 */
+    double cost;        /* share of the time that was judged, were it the only cause; NaN: not a matter of time */
+    double least, most; /* what it may be instead; most is NaN where cost is */
+    double beyond;      /* the part of it that no earlier verdict has counted: those of a report sum up to 1 at most */
     int n_agree;
     char evidence[STK_WATCH_EVIDENCE][STK_WATCH_SENTENCE];
     int n_evidence;
 } stk_watch_verdict;
 
-/* The rules that hold, first verdict first. Returns how many, at most STK_WATCH_VERDICTS.
- * seen: from outside. told: the same, with what the job says of itself in its place; evidence and costs are told, and a
- * rule whose cost is the device's idle time goes by that. Both are the same where the job says nothing. */
-int stk_watch_judge(const stk_watch_signals *seen, const stk_watch_signals *told,
-                    stk_watch_verdict out[STK_WATCH_VERDICTS]);
+/* The rules that hold, first verdict first. Returns how many, at most STK_WATCH_VERDICTS. */
+int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_WATCH_VERDICTS]);
+/* How many times as fast the job may be without the cause: at least, and at most (Amdahl); 1 and 1 where it is no
+ * matter of time. */
+void stk_watch_gain_range(const stk_watch_verdict *verdict, double *least, double *most);
 
 /* The remedies of verdict number i for the job of these facts, best first, as indices into rule->remedy; without what
  * the verdicts before it have said. */

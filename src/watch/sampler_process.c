@@ -184,6 +184,9 @@ static void read_status(stk_watch_sampler *sampler, stk_watch_process *process)
     cpu_set_t set;
     if (stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%" PRId64 "/status", process->id)) {
         process->swapped_kb = stk_watch_parse_key(text, "VmSwap");
+        int64_t anonymous = stk_watch_parse_key(text, "RssAnon"), shared = stk_watch_parse_key(text, "RssShmem");
+        process->anonymous_kb = anonymous < 0 ? -1 : anonymous + (shared > 0 ? shared : 0);
+        process->code_kb = stk_watch_parse_key(text, "VmLib"); /* all that is mapped so, but the program's own */
         process->voluntary = stk_watch_parse_key(text, "voluntary_ctxt_switches");
         process->involuntary = stk_watch_parse_key(text, "nonvoluntary_ctxt_switches");
     } else {

@@ -1,9 +1,11 @@
-/* What the rules look at: one number each, over the part of the run that counts. Threads: any. */
+/* What the rules look at: one number each, over the part of the run that counts. The account's parts (by_*) are summed
+ * up in signals_account.c. Threads: any. */
 #ifndef STK_WATCH_SIGNALS_H
 #define STK_WATCH_SIGNALS_H
 
 #include "watch/facts.h"
 #include "watch/history.h"
+#include "watch/span.h"
 
 /* X(name, unit, evidence): unit "%" prints a share in per cent. "device" is the GPUs in use, or the cores where no GPU
  * is. "fill" is how much of the device's idle time something took: 1 where it was busy whenever the device was idle. */
@@ -31,6 +33,8 @@
     X(other_memory, "%", "other processes hold %s of its memory")                                                      \
     X(imbalance, "%", "the busiest and the idlest GPU differ by %s")                                                   \
     X(busiest, "%", "the busiest GPU is busy %s of the time")                                                          \
+    X(works, "%", "the GPU does something in %s of the time")                                                          \
+    X(unused, "%", "%s of the GPU's ability is not used")                                                              \
     X(pcie_mbs, "MB/s", "PCIe traffic %s")                                                                             \
     X(link_low, "%", "the PCIe link runs %s below what it could while the GPU works")                                  \
     X(mig, "", "the GPU is cut into parts by MIG: %s (1: yes)")                                                        \
@@ -70,9 +74,12 @@
     X(memory_full, "%", "memory is %s full at most")                                                                   \
     X(oom_kills, "", "%s processes killed for want of memory")                                                         \
     X(oom_in_s, "s", "at this rate memory ends in %s")                                                                 \
+    X(growth_mbs, "MB/s", "its memory grows by %s")                                                                    \
+    X(full_in_s, "s", "at this rate nothing is left in %s")                                                            \
     X(write_fill, "%", "the job writes files in %s of the device's idle time")                                         \
     X(put_mbs, "MB/s", "the job writes %s")                                                                            \
     X(compiling, "%", "compilers run %s of the time after the start")                                                  \
+    X(code_growing, "%", "code is added to it in %s of the time")                                                      \
     X(python, "", "it is a Python process: %s (1: yes)")                                                               \
     X(shared_threads, "", "%s threads of the trainer take turns")                                                      \
     X(trainer, "cores", "together the trainer's threads use %s")                                                       \
@@ -82,7 +89,10 @@
     X(locked, "%", "meanwhile the main thread waits for a lock, another process or the GPU %s of the time")            \
     X(spinning, "%", "meanwhile the GPU is busy %s of the time, at low power and without traffic")                     \
     X(account, "", "the driving thread was looked at: %s (1: yes)")                                                    \
+    X(spare, "%", "on all its cores it could save %s of the time at best")                                             \
+    X(by_device, "%", "the GPU works in %s of the time")                                                               \
     X(by_compute, "%", "it computes in %s of the time")                                                                \
+    X(by_host, "%", "the run works around its steps in %s of the time")                                                \
     X(by_faults, "%", "page faults take %s")                                                                           \
     X(by_kernel, "%", "other work of the kernel takes %s")                                                             \
     X(by_ready, "%", "it could run and waits for a core in %s")                                                        \
@@ -93,13 +103,19 @@
     X(by_output, "%", "for somebody to take its output in %s")                                                         \
     X(by_timer, "%", "it, or who feeds it, sleeps in a timer in %s")                                                   \
     X(by_file_lock, "%", "for the lock of a file in %s")                                                               \
-    X(by_thread, "%", "for one thread that works in %s")                                                               \
+    X(by_thread, "%", "one thread works while all waits for it in %s")                                                 \
     X(by_workers, "%", "for several that work in %s")                                                                  \
     X(by_turns, "%", "threads that take turns hold it in %s")                                                          \
     X(by_outside, "%", "for a pipe that no process of the job fills in %s")                                            \
     X(by_children, "%", "for children that run for a moment in %s")                                                    \
+    X(by_compiling, "%", "compilers work in about %s")                                                                 \
     X(by_unknown, "%", "asleep, and for whom cannot be seen: %s")                                                      \
     X(own_threads, "", "%s threads of the job want each core")                                                         \
+    X(fed, "", "%s processes feed the driving one")                                                                    \
+    X(worker_runs, "%", "each works %s of the time")                                                                   \
+    X(worker_ready, "%", "each waits for a core %s of the time")                                                       \
+    X(worker_input, "%", "each sleeps for a disk, a network or a timer %s of the time")                                \
+    X(helpers, "cores", "other threads of the driving process want %s")                                                \
     X(ended, "", "the job ended by itself: %s (1: yes)")                                                               \
     X(lagging, "%", "NCCL says that a rank lags behind, %s of the time")                                               \
     X(late_rank, "", "that is rank %s")
@@ -123,6 +139,9 @@ const char *stk_watch_signal_unit(stk_watch_signal signal);
 enum { STK_WATCH_SENTENCE = 160 };
 void stk_watch_signal_tell(const stk_watch_signals *signals, stk_watch_signal signal, char out[STK_WATCH_SENTENCE]);
 
+/* Fills the account's parts, where the driving thread was looked at; the signals of cores and of memory are there
+ * already. */
+void stk_watch_account_sum(const stk_watch_span *s, const stk_watch_facts *facts, double *out);
 void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_signals *out);
 
 #endif

@@ -322,7 +322,7 @@ CASES = [
     Case("memory of a killed job", "wants_memory", "zombie-memory", killed_job, light=True, played="the driver's fault"),
     Case("a GPU in parts", "healthy", "mig", cut_gpu, light=True, played="the parts"),
     Case("memory that only grows", "grows", "out-of-memory", memory_limit, light=True, dies=True),
-    Case("far memory node", "shared_gpu", "far-memory-node", far_node, light=True, played="memory nodes"),
+    Case("far memory node", "healthy", "far-memory-node", far_node, light=True, played="memory nodes"),
 ]
 
 

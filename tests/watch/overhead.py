@@ -3,10 +3,11 @@
 attached to it, is stopped (SIGSTOP) and let go on in turn. Neighbouring stretches make a pair; the median of their ratios
 counts. ./dev doctor-overhead runs it; it goes on where it stopped, until the median is known well enough.
 
-usage: overhead.py BUILD [--budget SECONDS] [--within PERCENT] [--again] [--table FILE]
+usage: overhead.py BUILD [--budget SECONDS] [--within PERCENT] [--again] [--table FILE] [--beside PY-SPY]
 
 The job's time on cores is compared, which other programs change little. What watching takes itself is added to it, as though
-all of it came from the job. Pairs are kept in BUILD/doctor-overhead.jsonl.
+all of it came from the job. Pairs are kept in BUILD/doctor-overhead.jsonl. --beside: the same job is watched by py-spy in stretches
+of its own, in the same run, and what both take is told.
 """
 import argparse
 import json
@@ -84,6 +85,38 @@ def measure_pair(job, watch, n, watched_first):
     return out
 
 
+def compare(job, watch, py_spy, n, seconds):
+    """Stretches in turn: alone, watched by one, and by the other. What each took of a core, and of the job's time on cores."""
+    spy = subprocess.Popen([py_spy, "record", "--nonblocking", "--rate", "10", "--duration", "100000", "--format", "raw",
+                            "--output", os.devnull, "--pid", str(job.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    others, takes, longer = {"stoker watch": watch, "py-spy": spy}, {}, {}
+    try:
+        time.sleep(2)
+        end = time.time() + seconds
+        while time.time() < end:
+            times = {}
+            for name in [None, *others] if len(takes.get("py-spy", [])) % 2 else [*others, None]:
+                for other, process in others.items():
+                    process.send_signal(signal.SIGCONT if other == name else signal.SIGSTOP)
+                before = cpu_s(others[name].pid) if name else 0
+                wall, times[name] = job.run(n)
+                if name:
+                    takes.setdefault(name, []).append((cpu_s(others[name].pid) - before) / wall)
+            for name in others:
+                longer.setdefault(name, []).append(times[name] / times[None] - 1)
+    finally:
+        spy.send_signal(signal.SIGCONT)
+        spy.kill()
+        spy.wait()
+        watch.send_signal(signal.SIGCONT)
+    own = {name: 100 * sum(values) / len(values) for name, values in takes.items()}
+    version = subprocess.run([py_spy, "--version"], capture_output=True, text=True).stdout.split()[-1]
+    return (f"In one run next to py-spy {version} (`record --nonblocking`, ten times a second), on {machine()}: watching takes "
+            f"{own['stoker watch']:.2f} % of one core\nand py-spy {own['py-spy']:.2f} %, which is {own['py-spy'] / own['stoker watch']:.1f} "
+            f"times as much; the job takes {100 * median(longer['stoker watch']):+.2f} % and {100 * median(longer['py-spy']):+.2f} % of time\n"
+            f"on cores ({len(longer['py-spy'])} stretches of each).")
+
+
 def median(values):
     values = sorted(values)
     return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
@@ -125,6 +158,7 @@ def main():
     parser.add_argument("--budget", type=float, default=300, help="begins no pair after N seconds")
     parser.add_argument("--within", type=float, default=0.25, help="ends where the median is known that well, in per cent")
     parser.add_argument("--again", action="store_true", help="forgets earlier pairs")
+    parser.add_argument("--beside", help="py-spy, which watches the same job in turn")
     parser.add_argument("--table", help="a file with the lines <!-- overhead --> and <!-- end overhead --> to write between")
     args = parser.parse_args()
     begin, path, pairs = time.time(), f"{args.build}/doctor-overhead.jsonl", []
@@ -138,6 +172,9 @@ def main():
     try:
         time.sleep(2)  # the first looks take longest
         n = max(1, int(50 * STRETCH_S / job.run(50)[1] * os.cpu_count()))
+        if args.beside:
+            print(compare(job, watch, args.beside, n, args.budget))
+            return
         with open(path, "w" if args.again else "a") as kept:
             while time.time() - begin < args.budget and not is_known(pairs, args.within):
                 pairs.append(measure_pair(job, watch, n, len(pairs) % 2 == 0))

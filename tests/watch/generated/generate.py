@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Jobs that are drawn by number, each with its first cause by construction, and what `stoker watch` says of them.
 ./dev doctor-generate runs it; it goes on where it stopped. Rules and thresholds see seeds 1 to 200 only; the table in
-docs/doctor.md is of seeds 1001 to 1200.
+docs/doctor.md is of seeds from 2001 on, whose single results nobody looks at.
 
 usage: generate.py BUILD [--seeds FIRST LAST] [--budget SECONDS] [--table FILE] [--print] [SEED...]
 
@@ -51,12 +51,25 @@ KINDS = [
     ("cpu-quota", "c", "all quota"), ("cpu-quota", "torch", "all quota"), ("cpu-quota", "python", "one quota"),
     ("python-gil", "python", "gil"),
     ("process-storm", "python", "spawn"),
-    ("straggler", "python", "ranks"),
+    ("memory-grows", "c", "grow"), ("memory-grows", "python", "grow"), ("memory-grows", "gpu", "grow"),
+    ("recompiles", "c", "jit"), ("recompiles", "python", "jit"), ("recompiles", "python", "compile"),
+    ("recompiles", "gpu", "jit"), ("recompiles", "gpu", "compile"),
+    ("compute-bound", "gpu", "busy"),
+    ("launch-bound", "gpu", "launch"),
+    ("gpu-shared", "gpu", "busy tenant"),
+    ("one-gpu-of-several", "gpu", "busy several"),
+    ("straggler", "gpu", "ranks"),
+    ("asleep", "gpu", "sleep"), ("asleep", "gpu torch", "sleep"), ("asleep", "gpu", "sleep workers"),
+    ("waits-for-lock", "gpu", "flock"), ("input-outside", "gpu", "fifo"), ("output-blocked", "gpu", "output"),
+    ("input-network", "gpu", "network"), ("input-network", "gpu", "http"), ("input-network", "gpu torch", "http workers"),
+    ("input-one-thread", "gpu", "decode"), ("input-one-thread", "gpu torch", "decode"), ("input-one-thread", "gpu", "thread"),
+    ("input-one-thread", "gpu", "stdin"), ("input-one-thread", "gpu torch", "decode one"),
+    ("input-cpu", "gpu", "decode workers"), ("input-cpu", "gpu torch", "decode workers"),
+    ("input-storage", "gpu", "disk"), ("checkpoint-stall", "gpu", "save"), ("checkpoint-stall", "gpu torch", "save"),
+    ("process-storm", "gpu", "spawn"), ("python-gil", "gpu", "gil"),
+    ("cpu-contention", "gpu", "decode others"), ("cpu-quota", "gpu", "decode quota"),
     ("", "c", "one short"), ("", "python", "sleep short"), ("", "torch", "all short"),
 ]
-
-# Ranks on cores that wait for one of them: from outside they are processes that wait for a network.
-NOT_DRAWN = {"straggler"}
 
 
 def draw(seed):
@@ -64,18 +77,20 @@ def draw(seed):
     r = random.Random(seed)
     by_cause = {}
     for kind in KINDS:
-        if kind[1] != "torch" or TORCH:
+        if "torch" not in kind[1] or TORCH:
             by_cause.setdefault(kind[0], []).append(kind)
     cause = r.choice(sorted(by_cause))
-    while cause in NOT_DRAWN:
-        cause = r.choice(sorted(by_cause))
     _, framework, what = r.choice(by_cause[cause])
     mode, _, how = what.partition(" ")
+    gpu, framework = framework.startswith("gpu"), framework.replace("gpu torch", "torch").replace("gpu", "python")
     work, share = r.uniform(3, 40), r.uniform(0.6, 0.92)
     job = {"seed": seed, "cause": cause, "framework": framework, "mode": mode, "how": how, "work_ms": round(work, 1),
            "wait_ms": round(work * share / (1 - share), 1), "jitter": r.choice([0, 0.3, 0.9]),
            "seconds": r.uniform(1.5, 3) if how == "short" else SECONDS,
-           "around": r.choice(["", "", "", "noise", "monitor"]), "n": 0}
+           "around": r.choice(["", "", "", "noise", "monitor", "cache"]), "n": 0, "gpu": ""}
+    if gpu:
+        job["gpu"] = r.choice(["sleep", "spin"])
+        job.update(use=r.uniform(0.65, 0.95), start=r.choice([0, 0, 0, 3, 5]), gpm=r.choice([0, 1]), gpus=1)
     if how == "workers":
         job["n"] = CORES if mode == "decode" else r.choice([2, 3])
         job["wait_ms"] *= job["n"]
@@ -88,8 +103,18 @@ def draw(seed):
         job["n"] = r.choice([3, 4])
     elif mode == "save":
         job["n"] = r.choice([60, 100, 140])  # MiB
-    if cause in ("cpu-contention", "cpu-quota", "oversubscription"):
+    elif mode == "grow":
+        job["n"] = r.choice([20, 50, 120])  # MiB a second
+    elif how == "several":
+        job["gpus"] = r.choice([2, 4, 8])
+        job["n"] = r.randint(1, job["gpus"] - 1)
+    elif mode == "ranks":
+        job["gpus"] = 2
+    if cause in ("cpu-contention", "cpu-quota", "oversubscription", "memory-grows"):
         job["around"] = ""  # it is the disturbance itself
+    if gpu and how in ("others", "quota"):
+        job["n"] = CORES
+        job["wait_ms"] *= CORES
     return job
 
 
@@ -161,11 +186,13 @@ def around(job, work):
             rate = (65536 if job["framework"] == "c" else 16 * 4096) / (job["wait_ms"] / 1000)
         if job["how"] == "quota":
             prefix = stack.enter_context(bench.in_group("cores", int(100000 * (0.4 if job["mode"] == "one" else 0.3 * CORES))))
+        if job["how"] == "tenant":
+            others.append([sys.executable, f"{os.path.dirname(HERE)}/jobs.py", "shared_gpu", "60", "1"])
         if job["how"] == "others":
             others += [[sys.executable, "-c", "while True: pass"]] * (CORES * 2)
         if job["around"] == "noise":
             others.append([sys.executable, "-c", SPIN.format(0.01, 0.09)])
-        running = [subprocess.Popen(other) for other in others]
+        running = [subprocess.Popen(other, env={**os.environ, "FAKE_NVML_METER": f"{work}/meter"}) for other in others]
         try:
             yield prefix, path, rate
         finally:
@@ -226,11 +253,19 @@ def run(job, folder, build):
     subprocess.run(["rm", "-rf", work])
     os.makedirs(work)
     env = {**os.environ, "BENCH_WORK": work}
-    if job["around"] == "monitor":
-        env["GENERATED_MONITOR"] = "1"
+    if job["around"] in ("monitor", "cache"):
+        env[f"GENERATED_{job['around'].upper()}"] = "1"
+    options = ["--without", "libnvidia"]
+    if job["gpu"]:
+        bench.meter.make(f"{work}/meter")
+        options = ["--nvml", f"{build}/tests/libfake_nvml.so"]
+        env.update(FAKE_NVML_METER=f"{work}/meter", FAKE_NVML_GPUS=str(job["gpus"]), GENERATED_GPU=job["gpu"],
+                   GENERATED_USE=str(job["use"]), GENERATED_START=str(job["start"]))
+        if job["gpm"]:
+            env["FAKE_NVML_GPM"] = "1"
     try:
         with around(job, work) as (prefix, path, rate):
-            watch = [f"{build}/stoker-watch", "--quiet", "--record", f"{folder}/{job['seed']}.rec", "--"]
+            watch = [f"{build}/stoker-watch", "--quiet", *options, "--record", f"{folder}/{job['seed']}.rec", "--"]
             with subprocess.Popen([*watch, *prefix, *command_of(job, path, folder)], env=env, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, cwd=work, start_new_session=True) as child:
                 thread = threading.Thread(target=drain, args=(child.stdout, rate), daemon=True)
@@ -238,6 +273,8 @@ def run(job, folder, build):
                 try:
                     child.wait(timeout=60)
                 except subprocess.TimeoutExpired:
+                    pass
+                with contextlib.suppress(OSError):  # workers whose job has ended, too
                     os.killpg(child.pid, signal.SIGKILL)
     except bench.Missing as missing:
         return str(missing)
@@ -256,13 +293,28 @@ def judge(seed, folder, build):
 
 # --- the table ---
 
+# What is waited for comes after the step's work, or is made meanwhile.
+IN_TURN = {"timer", "sleep", "http", "kernel", "faults"}
+MEANWHILE = {"sleeper", "network", "fifo", "output", "threads", "thread", "stdin"}
+
+
+def gain_of(job):
+    """How many times as fast the job were without its cause; None: not known by construction."""
+    if job["how"] or job["mode"] not in IN_TURN | MEANWHILE:
+        return None
+    return (job["mode"] in IN_TURN) + job["wait_ms"] / job["work_ms"]
+
+
 def table(seeds, folder, build):
-    results, by_cause, wrong = [], {}, {}
+    results, by_cause, wrong, n_gains, n_within = [], {}, {}, 0, 0
     for seed in seeds:
         if not os.path.exists(f"{folder}/{seed}.rec"):
             continue
         job = draw(seed)
-        said, confidence, _ = judge(seed, folder, build)
+        said, confidence, report = judge(seed, folder, build)
+        if said == job["cause"] and gain_of(job):
+            n_gains += 1
+            n_within += report["verdicts"][0]["gain"][0] <= gain_of(job) <= report["verdicts"][0]["gain"][1]
         results.append((said == job["cause"], confidence, job["cause"], said))
         n = by_cause.setdefault(job["cause"], [0, 0])
         n[0] += said == job["cause"]
@@ -286,10 +338,16 @@ def table(seeds, folder, build):
             mean, right = sum(r[1] for r in some) / len(some), sum(r[0] for r in some) / len(some)
             error += abs(mean - right) * len(some) / len(spoken)
             text += f"| {low:.1f} to {min(high, 1):.1f} | {len(some)} | {mean:.2f} | {right:.2f} |\n"
-    return text + f"\nThe expected calibration error is {error:.3f}.\n"
+    return text + (f"\nThe expected calibration error is {error:.3f}. Of the {n_gains} right verdicts whose gain is known by construction, the "
+                   f"range has it in {n_within}.\n")
 
 
-LIGHT = {"asleep", "waits-for-lock", "input-network", "input-outside", "output-blocked"}
+SLEEPING = {"asleep", "waits-for-lock", "input-network", "input-outside", "output-blocked"}
+LIGHT = SLEEPING | {"compute-bound", "gpu-shared", "one-gpu-of-several", "straggler"}
+
+
+def is_light(job):
+    return job["cause"] in LIGHT and job["gpu"] != "spin"
 
 
 def main():
@@ -310,7 +368,7 @@ def main():
     missing = {}
     while todo and not args.print and time.time() - begin < args.budget:
         # Those that mostly sleep disturb nobody, and run side by side; the others alone.
-        some = [todo[0]] if todo[0]["cause"] not in LIGHT else [j for j in todo if j["cause"] in LIGHT][:3]
+        some = [j for j in todo if is_light(j)][:6] if is_light(todo[0]) else [todo[0]]
         threads = [threading.Thread(target=lambda j=j: missing.update({j["seed"]: run(j, folder, build)})) for j in some]
         for t in threads:
             t.start()
@@ -321,11 +379,14 @@ def main():
             if missing.get(job["seed"]):
                 print(f"SKIP seed {job['seed']}: needs {missing[job['seed']]}", flush=True)
                 continue
+            if not os.path.exists(f"{folder}/{job['seed']}.rec"):
+                print(f"SKIP seed {job['seed']}: nothing was recorded", flush=True)
+                continue
             said, confidence, _ = judge(job["seed"], folder, build)
             with open(f"{folder}/results.jsonl", "a") as f:
                 f.write(json.dumps({**job, "said": said, "confidence": confidence}) + "\n")
             if job["seed"] < 1000:
-                print(f"{job['seed']:5} {job['cause'] or 'none':18} {job['framework']:6} {job['mode']} {job['how']} "
+                print(f"{job['seed']:5} {job['cause'] or 'none':18} {job['framework']:6} {job['gpu']:5} {job['mode']} {job['how']} "
                       f"{job['around']}: {said or 'none'} {confidence}", flush=True)
     text = table(seeds, folder, build)
     print(text + (f"{len(todo)} jobs are left\n" if todo else ""))

@@ -172,6 +172,39 @@ static void read_cold(void)
     close(fd);
 }
 
+/* Memory that is never given back, n_threads MiB a second. */
+static void grow(double s)
+{
+    static double owed;
+    for (owed += s * n_threads; owed >= 1; owed--) {
+        char *p = malloc(1 << 20);
+        for (size_t i = 0; p && i < 1 << 20; i += 4096)
+            ((volatile char *)p)[i] = 1;
+    }
+}
+
+/* Code that is made while the job runs, as a compiler in its own process makes it. */
+static void make_code(double s)
+{
+    enum { BYTES = 8192 };
+    char *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    compute(s);
+    memset(p, 0xc3, BYTES);
+    if (mprotect(p, BYTES, PROT_READ | PROT_EXEC) != 0) exit(7);
+}
+
+/* A cache that is filled at first and then stays. */
+static void *fill_cache(void *unused)
+{
+    for (int i = 0; i < 250; i++) {
+        char *p = malloc(1 << 20);
+        for (size_t k = 0; p && k < 1 << 20; k += 4096)
+            ((volatile char *)p)[k] = 1;
+        doze(0.012);
+    }
+    return unused;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 8) return 2;
@@ -198,6 +231,7 @@ int main(int argc, char **argv)
     if (!strcmp(mode, "network")) fd = reach(atoi(path));
     if (!strcmp(mode, "fifo")) fd = open(path, O_RDONLY);
     if (!strcmp(mode, "flock")) fd = open(path, O_RDWR);
+    if (getenv("GENERATED_CACHE")) start(1, fill_cache);
     while (now() < end) {
         if (!strcmp(mode, "all")) {
             long n = (long)(vary(work_s) * 2e8);
@@ -221,6 +255,8 @@ int main(int argc, char **argv)
         if (!strcmp(mode, "faults")) touch_pages(vary(wait_s));
         if (!strcmp(mode, "kernel")) call_kernel(vary(wait_s));
         if (!strcmp(mode, "save")) save();
+        if (!strcmp(mode, "grow")) grow(work_s);
+        if (!strcmp(mode, "jit")) make_code(vary(wait_s));
         if (!strcmp(mode, "disk")) read_cold();
     }
     return 0;

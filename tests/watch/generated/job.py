@@ -1,4 +1,6 @@
-"""Jobs in Python and PyTorch for generate.py: job.py FRAMEWORK MODE SECONDS WORK_MS WAIT_MS JITTER N PATH, as those of job.c."""
+"""Jobs in Python and PyTorch for generate.py: job.py FRAMEWORK MODE SECONDS WORK_MS WAIT_MS JITTER N PATH, as those of job.c.
+With GENERATED_GPU the step runs on a played GPU (../meter.py), and the host sleeps or spins meanwhile, as CUDA's does."""
+import ctypes
 import fcntl
 import multiprocessing
 import os
@@ -17,8 +19,12 @@ SECONDS, WORK, WAIT, JITTER = (float(x) for x in sys.argv[3:7])
 N, PATH = int(sys.argv[7]), sys.argv[8]
 WORK, WAIT = WORK / 1000, WAIT / 1000
 BLOCK = b"some text " * 3000
+GPU = os.environ.get("GENERATED_GPU", "")  # "sleep" or "spin"
 if FRAMEWORK == "torch":
     import torch
+if GPU:
+    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    from meter import Gpu
 
 
 def vary(s):
@@ -36,6 +42,36 @@ def spin_c(s):
     end = time.perf_counter() + s
     while time.perf_counter() < end:
         zlib.compress(BLOCK, 6)
+
+
+class GpuStep:
+    """On a played GPU; before the first steps of a job that starts slowly, libraries are loaded and kernels tried."""
+
+    def __init__(self, index=0):
+        self.gpu = Gpu(index, 40000)
+        self.use = float(os.environ["GENERATED_USE"])
+        start = float(os.environ["GENERATED_START"]) if index == 0 else 0
+        if start:
+            self.gpu.run(0.2)
+            spin(start / 2)
+            end = time.perf_counter() + start / 2
+            while time.perf_counter() < end:
+                self.gpu.run(0.01, 0.5)
+                spin(0.05)
+
+    def __call__(self, s):
+        if MODE == "busy":  # the next kernels are there before the last ones have ended
+            self.gpu.end()
+            self.gpu.begin(self.use, 40 << 20)
+            return (spin_c if GPU == "spin" else self.gpu.wait)(s)
+        if MODE == "launch":
+            self.gpu.begin(0.25, 1 << 16)
+            spin(0.007)
+            self.gpu.end()
+            return spin(0.003)
+        self.gpu.begin(self.use, 40 << 20, s)
+        (spin_c if GPU == "spin" else self.gpu.wait)(s)
+        self.gpu.end()
 
 
 class Step:
@@ -113,7 +149,9 @@ def from_many():
 
     def feed():
         while True:
-            spin(vary(WAIT))
+            end = time.thread_time() + vary(WAIT)  # of its own: the others' turns are no work of this one
+            while time.thread_time() < end:
+                sum(i * i for i in range(500))
             ready.put(1)
 
     for _ in range(N):
@@ -151,8 +189,9 @@ def from_stdin():
 def locked():
     with open(PATH, "w") as f:
         while True:
-            yield fcntl.flock(f, fcntl.LOCK_EX)
+            fcntl.flock(f, fcntl.LOCK_EX)
             fcntl.flock(f, fcntl.LOCK_UN)
+            yield
 
 
 def printed():
@@ -213,6 +252,50 @@ def spawned():
         yield
 
 
+KEPT = []
+
+
+def grown():
+    """Keeps N MiB a second."""
+    owed, before = 0.0, time.perf_counter()
+    while True:
+        now = time.perf_counter()
+        owed, before = owed + N * (now - before), now
+        while owed >= 1:
+            KEPT.append(b"x" * (1 << 20))
+            owed -= 1
+        yield
+
+
+def made():
+    """Makes code in this process, as XLA does."""
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    while True:
+        spin_c(vary(WAIT))
+        page = libc.mmap(None, 8192, 3, 0x22, -1, 0)
+        ctypes.memset(page, 0xc3, 8192)
+        libc.mprotect(page, 8192, 5)
+        yield
+
+
+def compiled():
+    """Has a compiler make a library, and loads it, as inductor does; WORK is of the time that takes."""
+    global WORK
+    share = WAIT / (WORK + WAIT)
+    for i in range(10 ** 6):
+        begin, name = time.perf_counter(), f"{os.environ['BENCH_WORK']}/k{i}"
+        with open(f"{name}.c", "w") as f:
+            f.writelines(f"double f{k}(double *x) {{ double s = 0; for (int i = 0; i < {k + i}; i++) s += x[i] * {k}; return s; }}\n"
+                         for k in range(60))
+        subprocess.run(["gcc", "-O3", "-shared", "-fPIC", f"{name}.c", "-o", f"{name}.so"], check=True)
+        ctypes.CDLL(f"{name}.so")
+        WORK = (time.perf_counter() - begin) * (1 - share) / share
+        yield
+
+
 def nothing():
     while True:
         yield
@@ -220,7 +303,8 @@ def nothing():
 
 SOURCES = {"sleep": batches, "decode": batches, "http": batches, "thread": from_thread, "gil": from_many, "network": from_socket,
            "fifo": from_fifo, "stdin": from_stdin, "flock": locked, "output": printed, "faults": faulted, "kernel": kerneled,
-           "save": saved, "disk": cold, "spawn": spawned, "all": nothing, "one": nothing}
+           "save": saved, "disk": cold, "spawn": spawned, "all": nothing, "one": nothing, "busy": nothing, "launch": nothing,
+           "grow": grown, "jit": made, "compile": compiled}
 
 if MODE == "feeder":
     while True:
@@ -228,7 +312,23 @@ if MODE == "feeder":
         os.write(1, bytes(4096))
 if os.environ.get("GENERATED_MONITOR"):  # a thread that looks at something now and then, as loggers do
     threading.Thread(target=lambda: [time.sleep(0.2) for _ in range(10 ** 6)], daemon=True).start()
-step, end = Step(), None
+if os.environ.get("GENERATED_CACHE"):  # one that is filled at first and then stays
+    threading.Thread(target=lambda: [(KEPT.append(b"x" * (1 << 20)), time.sleep(0.012)) for _ in range(250)], daemon=True).start()
+if MODE == "ranks":  # one GPU each; all but the slow one work all the time
+    index = 1 if os.fork() else 0
+    step, share = GpuStep(index), WORK / (WORK + WAIT) if index else 1
+    end = time.time() + SECONDS
+    while time.time() < end:
+        step(0.1 * share)
+        time.sleep(0.1 * (1 - share))
+    if index:
+        os.wait()
+    os._exit(0)
+step, end = (GpuStep if GPU else Step)(), None
+if MODE == "busy" and N > 1:
+    more = [GpuStep(i) for i in range(1, N)]
+    one = step
+    step = lambda s: ([m.gpu.end() for m in more], [m.gpu.begin(m.use, 40 << 20) for m in more], one(s))
 for _ in SOURCES[MODE]():
     end = end or time.time() + SECONDS
     step(vary(WORK))

@@ -19,41 +19,26 @@
 enum { REQUEST_BYTES = 8192, N_WAITING = 16 };
 static const int64_t CONNECTION_NS = 1000000000; /* for each way: what is asked, and the answer */
 
+typedef struct stk_connection {
+    int fd;           /* -1: none */
+    int64_t until_ns; /* it is given up */
+    bool is_answered;
+    stk_http_request asked;
+    stk_text answer;
+    size_t n, n_sent; /* bytes of request, and of answer */
+    char request[REQUEST_BYTES];
+} stk_connection;
+
 struct stk_exporter {
     int listen_fd, stop_fd; /* stop_fd: readable when it is over */
     int port;
     stk_thread thread;
     stk_mutex lock;
-    stk_text text;   /* guarded by lock */
-    stk_text answer; /* the thread's */
-    char request[REQUEST_BYTES];
+    stk_text text;                        /* guarded by lock */
+    stk_connection connection[N_WAITING]; /* the thread's */
 };
 
 /* --- one connection --- */
-
-/* Waits until fd can be read (POLLIN) or written (POLLOUT). False: the time is up, or the exporter closes. */
-static bool wait_for(const stk_exporter *e, int fd, short events, int64_t until_ns)
-{
-    struct pollfd list[] = {{.fd = fd, .events = events}, {.fd = e->stop_fd, .events = POLLIN}};
-    for (;;) {
-        int64_t left_ns = until_ns - stk_clock_ns();
-        if (left_ns <= 0) return false;
-        int n = poll(list, 2, (int)(left_ns / 1000000) + 1);
-        if (n < 0 && errno == EINTR) continue;
-        return n > 0 && !list[1].revents && list[0].revents;
-    }
-}
-
-static void send_all(const stk_exporter *e, int fd, const char *data, size_t n, int64_t until_ns)
-{
-    while (n > 0 && wait_for(e, fd, POLLOUT, until_ns)) {
-        ssize_t sent = send(fd, data, n, MSG_NOSIGNAL);
-        if (sent < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (sent < 0) return;
-        data += sent;
-        n -= (size_t)sent;
-    }
-}
 
 static bool is_path(const stk_http_request *request, const char *path)
 {
@@ -66,14 +51,14 @@ static void add_answer(stk_text *out, const char *status, const char *more, cons
     if (with_body) stk_text_add_bytes(out, body, n);
 }
 
-/* Makes e->answer. */
-static void make_answer(stk_exporter *e, const stk_http_request *request)
+static void make_answer(stk_exporter *e, stk_connection *c)
 {
     static const char plain[] = "Content-Type: text/plain; charset=utf-8\r\n",
                       metrics[] = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n",
                       allow[] = "Allow: GET, HEAD\r\n";
     static const char home[] = "A Stoker run; its numbers are at /metrics\n";
-    stk_text *out = &e->answer;
+    const stk_http_request *request = &c->asked;
+    stk_text *out = &c->answer;
     bool with_body = request->asks == STK_HTTP_GET;
     out->n = 0;
     if (request->asks == STK_HTTP_BAD || request->asks == STK_HTTP_MORE) {
@@ -93,49 +78,123 @@ static void make_answer(stk_exporter *e, const stk_http_request *request)
 
 /* A request that does not end in time or in REQUEST_BYTES is a bad one; of a client that said nothing nothing is left
  * to answer. */
-static void serve(stk_exporter *e, int fd)
+static void answer(stk_exporter *e, stk_connection *c)
 {
-    int64_t until_ns = stk_clock_ns() + CONNECTION_NS;
-    stk_http_request request = {STK_HTTP_MORE, NULL, 0};
-    size_t n = 0;
-    while (request.asks == STK_HTTP_MORE && n < REQUEST_BYTES && wait_for(e, fd, POLLIN, until_ns)) {
-        ssize_t got = recv(fd, e->request + n, REQUEST_BYTES - n, 0);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
-        if (got <= 0) break;
-        n += (size_t)got;
-        request = stk_http_parse(e->request, n);
-    }
-    if (n == 0) return;
-    make_answer(e, &request);
-    if (stk_text_status(&e->answer) == STK_OK)
-        send_all(e, fd, e->answer.data, e->answer.n, stk_clock_ns() + CONNECTION_NS);
-    else
-        stk_text_free(&e->answer); /* No memory now; perhaps the next time. */
+    make_answer(e, c);
+    c->is_answered = true;
+    c->until_ns = stk_clock_ns() + CONNECTION_NS;
+    if (stk_text_status(&c->answer) != STK_OK) stk_text_free(&c->answer); /* No memory now; perhaps the next time. */
+}
+
+static void end(stk_connection *c)
+{
+    if (c->fd < 0) return;
     /* What is left unread would have the system cut the answer off. */
-    shutdown(fd, SHUT_WR);
-    for (int i = 0; i < 8 && recv(fd, e->request, REQUEST_BYTES, MSG_DONTWAIT) > 0; i++)
+    shutdown(c->fd, SHUT_WR);
+    for (int i = 0; i < 8 && recv(c->fd, c->request, REQUEST_BYTES, MSG_DONTWAIT) > 0; i++)
         ;
+    close(c->fd);
+    c->fd = -1;
+}
+
+static void take(stk_exporter *e, stk_connection *c)
+{
+    ssize_t got = recv(c->fd, c->request + c->n, REQUEST_BYTES - c->n, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got > 0) c->n += (size_t)got;
+    c->asked = stk_http_parse(c->request, c->n);
+    if (got > 0 && c->asked.asks == STK_HTTP_MORE && c->n < REQUEST_BYTES) return;
+    if (c->n > 0)
+        answer(e, c);
+    else
+        end(c);
+}
+
+static void give(stk_connection *c)
+{
+    if (c->n_sent < c->answer.n) {
+        ssize_t sent = send(c->fd, c->answer.data + c->n_sent, c->answer.n - c->n_sent, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) c->n_sent = c->answer.n;
+        if (sent > 0) c->n_sent += (size_t)sent;
+    }
+    if (c->n_sent >= c->answer.n) end(c);
+}
+
+/* What came late is answered as it is. */
+static void expire(stk_exporter *e, stk_connection *c, int64_t now_ns)
+{
+    if (c->fd < 0 || c->until_ns > now_ns) return;
+    if (!c->is_answered && c->n > 0)
+        answer(e, c);
+    else
+        end(c);
 }
 
 /* --- the thread --- */
 
+/* A place for one more: a free one, or that of the client that has been slow for longest. */
+static stk_connection *find_place(stk_exporter *e)
+{
+    stk_connection *best = &e->connection[0];
+    for (int i = 0; i < N_WAITING; i++) {
+        stk_connection *c = &e->connection[i];
+        if (c->fd < 0) return c;
+        if (c->until_ns < best->until_ns) best = c;
+    }
+    end(best);
+    return best;
+}
+
+/* False: out of descriptors, perhaps. */
+static bool accept_one(stk_exporter *e)
+{
+    int fd = accept4(e->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+    stk_connection *c = find_place(e);
+    c->fd = fd;
+    c->n = c->n_sent = c->answer.n = 0;
+    c->is_answered = false;
+    c->until_ns = stk_clock_ns() + CONNECTION_NS;
+    return true;
+}
+
+/* How long to wait for those that are connected; -1: none is. */
+static int find_wait(const stk_exporter *e)
+{
+    int64_t now_ns = stk_clock_ns(), least_ns = INT64_MAX;
+    for (int i = 0; i < N_WAITING; i++)
+        if (e->connection[i].fd >= 0 && e->connection[i].until_ns < least_ns) least_ns = e->connection[i].until_ns;
+    if (least_ns == INT64_MAX) return -1;
+    return least_ns <= now_ns ? 0 : (int)((least_ns - now_ns) / 1000000) + 1;
+}
+
+/* All clients at once: one that is slow holds up no other. */
 static void run(void *arg)
 {
     stk_exporter *e = arg;
-    struct pollfd list[] = {{.fd = e->listen_fd, .events = POLLIN}, {.fd = e->stop_fd, .events = POLLIN}};
+    struct pollfd list[N_WAITING + 2];
+    bool can_accept = true;
     for (;;) {
-        int n = poll(list, 2, -1);
-        if (n < 0 && errno != EINTR) return;
-        if (n > 0 && list[1].revents) return;
-        if (n <= 0 || !list[0].revents) continue;
-        int fd = accept4(e->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0) {
-            serve(e, fd);
-            close(fd);
-        } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-            (void)wait_for(e, e->stop_fd, 0, stk_clock_ns() + CONNECTION_NS / 10); /* Out of descriptors, perhaps. */
+        list[0] = (struct pollfd){.fd = e->stop_fd, .events = POLLIN};
+        list[1] = (struct pollfd){.fd = can_accept ? e->listen_fd : -1, .events = POLLIN};
+        for (int i = 0; i < N_WAITING; i++) {
+            const stk_connection *c = &e->connection[i];
+            list[2 + i] = (struct pollfd){.fd = c->fd, .events = c->is_answered ? POLLOUT : POLLIN};
         }
+        int n = poll(list, N_WAITING + 2, can_accept ? find_wait(e) : 100);
+        if (n < 0 && errno != EINTR) break;
+        if (n > 0 && list[0].revents) break;
+        for (int i = 0; n > 0 && i < N_WAITING; i++) {
+            stk_connection *c = &e->connection[i];
+            if (c->fd < 0 || !list[2 + i].revents) continue;
+            c->is_answered ? give(c) : take(e, c);
+        }
+        for (int i = 0; i < N_WAITING; i++)
+            expire(e, &e->connection[i], stk_clock_ns());
+        can_accept = n > 0 && list[1].revents ? accept_one(e) : true;
     }
+    for (int i = 0; i < N_WAITING; i++)
+        end(&e->connection[i]);
 }
 
 static stk_status listen_at(stk_exporter *e, int port)
@@ -162,6 +221,8 @@ stk_status stk_exporter_open(int port, stk_exporter **out)
     if (port < 0 || port > 65535) return stk_fail(STK_INVALID, "port %d is not one of 0 to 65535", port);
     if (!(e = calloc(1, sizeof(*e)))) return stk_fail_memory(sizeof(*e));
     e->listen_fd = e->stop_fd = -1;
+    for (int i = 0; i < N_WAITING; i++)
+        e->connection[i].fd = -1;
     status = stk_mutex_init(&e->lock);
     if (status != STK_OK) {
         free(e);
@@ -208,6 +269,7 @@ void stk_exporter_close(stk_exporter *exporter)
     if (exporter->stop_fd >= 0) close(exporter->stop_fd);
     stk_mutex_destroy(&exporter->lock);
     stk_text_free(&exporter->text);
-    stk_text_free(&exporter->answer);
+    for (int i = 0; i < N_WAITING; i++)
+        stk_text_free(&exporter->connection[i].answer);
     free(exporter);
 }

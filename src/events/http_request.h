@@ -16,7 +16,8 @@ typedef enum stk_http_asks {
 
 typedef struct stk_http_request {
     stk_http_asks asks;
-    const char *path; /* [n_path] within text, without what follows a '?'; of GET, HEAD and OTHER */
+    const char *
+        path; /* [n_path] within text (or "/"), without a host and without what follows a '?'; of GET, HEAD and OTHER */
     size_t n_path;
 } stk_http_request;
 

@@ -25,7 +25,7 @@ static bool is_counter(const char *name)
     return n > 6 && !strcmp(name + n - 6, "_total");
 }
 
-void stk_prometheus_add(stk_text *out, const char *run, const stk_gauge *gauge, int n)
+void stk_prometheus_add(stk_text *out, const char *run, const char *folder, const stk_gauge *gauge, int n)
 {
     const char *last = "";
     for (int i = 0; i < n; i++) {
@@ -36,6 +36,8 @@ void stk_prometheus_add(stk_text *out, const char *run, const stk_gauge *gauge, 
         last = gauge[i].name;
         stk_text_add(out, "%s{run=\"", gauge[i].name);
         add_escaped(out, run);
+        stk_text_add(out, "\",folder=\"");
+        add_escaped(out, folder);
         stk_text_add(out, "\"%s%s} %.9g\n", gauge[i].label[0] ? "," : "", gauge[i].label, gauge[i].value);
     }
 }

@@ -13,8 +13,8 @@ typedef struct stk_gauge {
     double value;      /* not finite: left out */
 } stk_gauge;
 
-/* run: the value of the label "run" of each. */
-void stk_prometheus_add(stk_text *out, const char *run, const stk_gauge *gauge, int n);
+/* run, folder: values of the labels "run" and "folder" of each; the latter tells runs of one name apart. */
+void stk_prometheus_add(stk_text *out, const char *run, const char *folder, const stk_gauge *gauge, int n);
 /* Nothing where text is empty. */
 stk_status stk_prometheus_write(const char *path, const stk_text *text);
 

@@ -1,7 +1,10 @@
 /* See run/publish.h. */
 #include "run/publish.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -13,6 +16,7 @@ static const int64_t EVERY_NS = 1000000000;
 stk_status stk_publisher_open(const char *folder, const char *run, bool file, int port, stk_publisher *out)
 {
     *out = (stk_publisher){.run = run, .loss = NAN, .grad_norm = NAN, .valid_loss = NAN, .valid_accuracy = NAN};
+    if (!realpath(folder, out->folder)) snprintf(out->folder, sizeof(out->folder), "%s", folder);
     if (file) STK_RETURN_IF_ERROR(stk_path_join(out->path, sizeof(out->path), folder, "metrics.prom"));
     return port < 0 ? STK_OK : stk_exporter_open(port, &out->exporter);
 }
@@ -43,7 +47,7 @@ static void make_text(stk_publisher *p, const stk_train_event *event)
         {"stoker_remaining_seconds", "Estimate of the time that the run still takes.", "", event->left_s},
     };
     p->text.n = 0;
-    stk_prometheus_add(&p->text, p->run, gauges, sizeof(gauges) / sizeof(gauges[0]));
+    stk_prometheus_add(&p->text, p->run, p->folder, gauges, sizeof(gauges) / sizeof(gauges[0]));
 }
 
 static void give_up_file(stk_publisher *p)

@@ -12,6 +12,7 @@ typedef struct stk_publisher {
     char path[4096];        /* of metrics.prom; "": not wanted, or given up */
     stk_exporter *exporter; /* NULL: not wanted, or given up */
     const char *run;        /* its name; borrowed */
+    char folder[4096];      /* absolute, where that is known */
     stk_text text;
     int64_t published_ns;   /* when numbers were published last */
     double loss, grad_norm; /* of the last step; NAN: not known */

@@ -37,7 +37,7 @@ def check_file():
     values = read_values(text)
     with open("run/metrics.jsonl") as f:
         last = [json.loads(line) for line in f][-1]
-    label = '{run="a-run"}'
+    label = f'{{run="a-run",folder="{os.path.realpath("run")}"}}'
     check(values[f"stoker_steps_total{label}"] == last["step"] == 16, f"steps: {values}")
     check(abs(values[f"stoker_learning_rate{label}"] - last["lr"]) < 1e-9, "the rate")
     check(abs(values[f"stoker_train_accuracy_ratio{label}"] - last["accuracy"]) < 1e-5, "the accuracy")
@@ -50,7 +50,7 @@ def check_file():
     check(not os.path.exists("none/metrics.prom"), "off by default")
     accepted(["train", "small.yaml", "--out", "two", "--steps", "2", "--set", "prometheus=true"])
     with open("two/metrics.prom") as f:
-        check(read_values(f.read())['stoker_steps_total{run="small"}'] == 2, "the last step counts, within a second too")
+        check(read_values(f.read())[f'stoker_steps_total{{run="small",folder="{os.path.realpath("two")}"}}'] == 2, "the last step counts, within a second too")
 
 
 def get(url):
@@ -78,7 +78,7 @@ def check_served():
             equal = equal or (get(url)[0] == text and file == text)
         check(equal, "what is served is what is in the file")
         check(headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8", f"the type: {headers}")
-        steps = [read_values(t)['stoker_steps_total{run="small"}'] for t in texts]
+        steps = [read_values(t)[f'stoker_steps_total{{run="small",folder="{os.path.realpath("served")}"}}'] for t in texts]
         check(steps == sorted(steps) and steps[0] > 0, f"steps only grow: {steps[:5]}")
         check_tool(texts[-1])
         try:

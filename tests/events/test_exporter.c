@@ -35,6 +35,10 @@ static void requests_are_understood(void **state)
         {"HEAD / HTTP/1.1\r\n\r\n", STK_HTTP_HEAD, "/"},
         {"POST /metrics HTTP/1.1\r\n\r\nbody", STK_HTTP_OTHER, "/metrics"},
         {"GETS / HTTP/1.1\r\n\r\n", STK_HTTP_OTHER, "/"},
+        {"GET http://localhost:9100/metrics?a HTTP/1.1\r\n\r\n", STK_HTTP_GET, "/metrics"},
+        {"GET HTTP://[::1] HTTP/1.1\r\n\r\n", STK_HTTP_GET, "/"},
+        {"GET http:///metrics HTTP/1.1\r\n\r\n", STK_HTTP_BAD, NULL},
+        {"GET https://a/metrics HTTP/1.1\r\n\r\n", STK_HTTP_BAD, NULL},
         {"", STK_HTTP_MORE, NULL},
         {"GET /metrics HTTP/1.1", STK_HTTP_MORE, NULL},
         {"GET /metrics HTTP/1.1\r\nHost: a\r\n\r", STK_HTTP_MORE, NULL},
@@ -211,12 +215,36 @@ static void who_says_nothing_is_not_waited_for(void **state)
     close(silent);
 }
 
+static void slow_clients_hold_up_nobody(void **state)
+{
+    (void)state;
+    enum { N_SILENT = 12 };
+    stk_exporter *e = make("a 1\n");
+    int port = stk_exporter_port(e), silent[40];
+    char got[4096];
+    for (int i = 0; i < N_SILENT; i++)
+        silent[i] = connect_to(port);
+    talk(port, "GET /metrics HTTP/1.1\r\n\r\n", 25, got, sizeof(got));
+    assert_non_null(strstr(got, "\r\n\r\na 1\n"));
+    /* They are still connected, so that nobody has waited for their second to end. */
+    assert_int_equal(recv(silent[N_SILENT - 1], got, 1, MSG_DONTWAIT), -1);
+    /* Of more than there is room for those that were slow for longest give way. */
+    for (int i = N_SILENT; i < 40; i++)
+        silent[i] = connect_to(port);
+    talk(port, "GET /metrics HTTP/1.1\r\n\r\n", 25, got, sizeof(got));
+    assert_non_null(strstr(got, "\r\n\r\na 1\n"));
+    for (int i = 0; i < 40; i++)
+        close(silent[i]);
+    stk_exporter_close(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_understood),
         cmocka_unit_test(answers_are_http),
         cmocka_unit_test(only_this_machine_is_answered),
+        cmocka_unit_test(slow_clients_hold_up_nobody),
         cmocka_unit_test(scrapes_in_the_middle_of_changes_are_whole),
         cmocka_unit_test(who_says_nothing_is_not_waited_for),
     };

@@ -39,13 +39,28 @@ static int run_quietly(char *const argv[])
     return WIFEXITED(code) ? WEXITSTATUS(code) : 126;
 }
 
+/* A file's address: what is not plain in a path would be a question, a fragment or an escape. False: too long. */
+static bool make_url(const char *path, char *out, size_t bytes)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+    size_t n = (size_t)snprintf(out, bytes, "file://");
+    for (const char *p = path; *p; p++) {
+        if (n + 4 > bytes) return false;
+        if (strchr(plain, *p))
+            out[n++] = *p;
+        else
+            n += (size_t)snprintf(out + n, bytes - n, "%%%02X", (unsigned)(unsigned char)*p);
+    }
+    out[n] = 0;
+    return true;
+}
+
 /* Has the first browser that is there write the file; 127: none is. */
 static int run_browser(const char *html, int n_runs, const char *option, const char *file, const char **browser)
 {
     static const char *const browsers[] = {"chromium", "chromium-browser", "google-chrome", "chrome"};
-    char absolute[PATH_BYTES], url[PATH_BYTES + 8], target[PATH_BYTES + 64], size[64];
-    if (!realpath(html, absolute)) return 126;
-    snprintf(url, sizeof(url), "file://%s", absolute);
+    char absolute[PATH_BYTES], url[3 * PATH_BYTES + 8], target[PATH_BYTES + 64], size[64];
+    if (!realpath(html, absolute) || !make_url(absolute, url, sizeof(url))) return 126;
     snprintf(target, sizeof(target), "%s=%s", option, file);
     /* Longer than pages are, as Chromium does not tell their length; what is left stays empty. */
     snprintf(size, sizeof(size), "--window-size=1240,%d", 2000 + 3800 * n_runs);

@@ -234,18 +234,29 @@ static const char *permille(int64_t x, char out[CLI_TEXT])
     return out;
 }
 
+/* "-": not told. */
+static const char *known(int64_t x, double scale, int digits, char out[CLI_TEXT])
+{
+    if (x < 0)
+        snprintf(out, CLI_TEXT, "-");
+    else
+        snprintf(out, CLI_TEXT, "%.*f", digits, (double)x * scale);
+    return out;
+}
+
 static void add_gpus(top *t)
 {
-    char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
+    char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT], h[CLI_TEXT];
     for (size_t i = 0; i < t->sampler.sample.gpus.n; i++) {
         const stk_watch_gpu *g = stk_watch_gpu_at(&t->sampler.sample, i);
         bool is_slowed = g->slowdown_mask > 0 && g->slowdown_mask != NVML_SLOW_IDLE;
         add_line(t, "gpu %-2" PRId64 "   busy %s%%  sm %s%%  tensor %s%%  dram %s%%%s", g->id,
                  permille(g->busy_permille, a), permille(g->sm_permille, b), permille(g->tensor_permille, c),
                  permille(g->dram_permille, d), is_slowed ? "  SLOWED" : "");
-        add_line(t, "         %.1f of %.1f GiB  %.0f of %.0f W  %" PRId64 " of %" PRId64 " MHz  %" PRId64 " C",
-                 (double)g->memory_used_mb / 1024, (double)g->memory_mb / 1024, (double)g->power_mw / 1000,
-                 (double)g->power_limit_mw / 1000, g->clock_mhz, g->clock_most_mhz, g->celsius);
+        add_line(t, "         %s of %s GiB  %s of %s W  %s of %s MHz  %s C", known(g->memory_used_mb, 1.0 / 1024, 1, a),
+                 known(g->memory_mb, 1.0 / 1024, 1, b), known(g->power_mw, 1e-3, 0, c),
+                 known(g->power_limit_mw, 1e-3, 0, d), known(g->clock_mhz, 1, 0, e), known(g->clock_most_mhz, 1, 0, f),
+                 known(g->celsius, 1, 0, h));
     }
 }
 

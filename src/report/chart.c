@@ -116,16 +116,35 @@ static bool find_frame(const stk_chart *chart, frame *out)
     return true;
 }
 
+/* All ticks of an axis in one unit and with as many digits as its step has. most: the largest of them. */
+static const char *show_tick(double x, double step, double most, char out[STK_SHORT_TEXT])
+{
+    static const char *const units[] = {"", " k", " M", " G", " T"};
+    int i = 0;
+    if (most < 1e-4) {
+        snprintf(out, STK_SHORT_TEXT, "%.3g", x);
+        return out;
+    }
+    for (; i + 1 < 5 && most >= 9999.5; i++) {
+        most /= 1000;
+        step /= 1000;
+        x /= 1000;
+    }
+    int digits = (int)fmin(9, fmax(0, ceil(-log10(step) - 1e-9)));
+    snprintf(out, STK_SHORT_TEXT, "%.*f%s", digits, x, x == 0 ? "" : units[i]);
+    return out;
+}
+
 static void add_axes(stk_text *out, const stk_chart *chart, const frame *f)
 {
     char text[STK_SHORT_TEXT];
-    double step = find_step(f->y1 - f->y0, 4);
+    double step = find_step(f->y1 - f->y0, 4), most = fmax(fabs(f->y0), fabs(f->y1));
     for (double y = f->y0; y <= f->y1 + step / 2; y += step) {
         double at = to_y(f, y), shown = fabs(y) < step * 1e-6 ? 0 : y;
         if (chart->percent)
             snprintf(text, sizeof(text), "%.4g %%", 100 * shown);
         else
-            stk_short_number(shown, text);
+            show_tick(shown, step, most, text);
         stk_text_add(out, "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f />", LEFT, WIDTH - RIGHT, at, at);
         stk_text_add(out, "<text class=tick text-anchor=end x=%d y=%.1f>%s</text>", LEFT - 6, at + 4, text);
     }
@@ -133,7 +152,7 @@ static void add_axes(stk_text *out, const stk_chart *chart, const frame *f)
     if (step < 1) step = 1;
     for (double x = ceil(f->x0 / step) * step; x <= f->x1 + step * 1e-6; x += step)
         stk_text_add(out, "<text class=tick text-anchor=middle x=%.1f y=%d>%s</text>", to_x(f, x), HEIGHT - BOTTOM + 16,
-                     stk_short_number(x, text));
+                     show_tick(x, step, fmax(fabs(f->x0), fabs(f->x1)), text));
     stk_text_add(out, "<text class=tick text-anchor=end x=%d y=%d>%s</text>", WIDTH - RIGHT, HEIGHT - 3,
                  chart->x_label);
 }

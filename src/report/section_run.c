@@ -1,6 +1,7 @@
 /* What is shown of one run: input, memory, kernels, machine. See report/sections.h. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/chart.h"
@@ -82,25 +83,68 @@ static double at(const json_t *buffer, size_t i)
     return json_number_value(json_array_get(buffer, i));
 }
 
+/* Addresses that some buffer has at some time; those of a small program keep apart, and what is between would be most
+ * of the picture. */
+typedef struct range {
+    double begin, end, before; /* before: bytes of all ranges below it */
+} range;
+
+static int by_begin(const void *a, const void *b)
+{
+    double x = ((const range *)a)->begin, y = ((const range *)b)->begin;
+    return (x > y) - (x < y);
+}
+
+/* Fills ranges[n_buffers], and returns how many there are. */
+static size_t find_ranges(const json_t *buffers, range *ranges)
+{
+    const json_t *buffer;
+    size_t i, n = 0, n_all = json_array_size(buffers);
+    json_array_foreach(buffers, i, buffer) ranges[i] = (range){at(buffer, 0), at(buffer, 0) + at(buffer, 1), 0};
+    qsort(ranges, n_all, sizeof(*ranges), by_begin);
+    for (i = 0; i < n_all; i++)
+        if (n > 0 && ranges[i].begin <= ranges[n - 1].end)
+            ranges[n - 1].end = fmax(ranges[n - 1].end, ranges[i].end);
+        else
+            ranges[n++] = ranges[i];
+    for (i = 1; i < n; i++)
+        ranges[i].before = ranges[i - 1].before + ranges[i - 1].end - ranges[i - 1].begin;
+    return n;
+}
+
+static double place_of(const range *ranges, size_t n, double address)
+{
+    size_t i = 0;
+    while (i + 1 < n && ranges[i + 1].begin <= address)
+        i++;
+    return ranges[i].before + address - ranges[i].begin;
+}
+
 static void draw_arena(stk_text *out, const json_t *memory)
 {
     const json_t *buffers = stk_json_find(memory, "buffers"), *buffer;
-    double spread = stk_json_number(memory, "spread_bytes"); /* older runs lack it */
-    double arena = stk_json_number(memory, "arena_bytes") + (isfinite(spread) ? spread : 0);
     double n_nodes = stk_json_number(memory, "n_nodes");
-    size_t i;
+    size_t i, n_all = json_array_size(buffers);
     char text[STK_SHORT_TEXT];
-    if (!(arena > 0) || !(n_nodes > 0)) return;
+    range *ranges = n_all > 0 && n_nodes > 0 ? malloc(n_all * sizeof(*ranges)) : NULL;
+    if (!ranges) return;
+    size_t n = find_ranges(buffers, ranges);
+    double arena = ranges[n - 1].before + ranges[n - 1].end - ranges[n - 1].begin;
+    if (!(arena > 0)) {
+        free(ranges);
+        return;
+    }
     stk_text_add(
         out,
-        "<figure><figcaption>The arena over a step: kernels to the right, addresses upwards; each box is a buffer from "
-        "where it is made to where it is last read</figcaption><svg class=arena viewBox=\"0 0 %d %d\" role=img "
+        "<figure><figcaption>The arena over a step: kernels to the right, addresses upwards, without those that no "
+        "buffer has; each box is a buffer from where it is made to where it is last read</figcaption><svg class=arena "
+        "viewBox=\"0 0 %d %d\" role=img "
         "aria-label=\"arena over time\"><rect class=back width=%d height=%d />\n",
         ARENA_WIDTH, ARENA_HEIGHT, ARENA_WIDTH, ARENA_HEIGHT);
     json_array_foreach(buffers, i, buffer)
     {
         double x0 = at(buffer, 2) / n_nodes * ARENA_WIDTH, x1 = (at(buffer, 3) + 1) / n_nodes * ARENA_WIDTH;
-        double y0 = at(buffer, 0) / arena * ARENA_HEIGHT, h = at(buffer, 1) / arena * ARENA_HEIGHT;
+        double y0 = place_of(ranges, n, at(buffer, 0)) / arena * ARENA_HEIGHT, h = at(buffer, 1) / arena * ARENA_HEIGHT;
         const char *what = json_string_value(json_array_get(buffer, 4));
         const char *layer = json_string_value(json_array_get(buffer, 5));
         if (h < 0.3 || !what) continue;
@@ -113,6 +157,7 @@ static void draw_arena(stk_text *out, const json_t *memory)
         stk_html_add(out, layer ? layer : "");
         stk_text_add(out, "</title></rect>\n");
     }
+    free(ranges);
     stk_text_add(out, "</svg><div class=legend>");
     static const char *const names[] = {"activations", "backward", "gradients of parameters", "workspace of kernels"};
     for (int k = 0; k < 4; k++)

@@ -62,7 +62,9 @@ typedef struct row {
 static const row rows[] = {
     {"test accuracy", false, "test_accuracy", show_percent, ""},
     {"test loss", false, "test_loss", show_loss, ""},
-    {"samples a second", false, "samples_per_s", stk_short_number, "batch over the median step"},
+    {"samples a second", false, "samples_per_s_overall", stk_short_number,
+     "over the time of training, first steps included"},
+    {"in the median step", false, "samples_per_s", stk_short_number, "batch over its time"},
     {"time", false, "wall_s", stk_short_time, "of training, validation included"},
     {"first step", false, "first_step_s", stk_short_time, "after the program's start"},
     {"steps", false, "steps", stk_short_number, ""},

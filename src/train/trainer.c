@@ -414,9 +414,11 @@ void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
     out->n_steps = trainer->state.step;
     out->step_ms_median = 1e3 * median;
     out->samples_per_s = median > 0 ? (double)stk_trainer_step_rows(trainer) / median : 0;
+    out->samples_per_s_overall =
+        trainer->train_ns > 0 ? (double)trainer->n_rows / ((double)trainer->train_ns * 1e-9) : 0;
     out->tokens_per_s = out->samples_per_s * (double)count_tokens(trainer);
     if (trainer->shapes.varies) { /* A step says nothing of the next. */
-        out->samples_per_s = trainer->train_ns > 0 ? (double)trainer->n_rows / ((double)trainer->train_ns * 1e-9) : 0;
+        out->samples_per_s = out->samples_per_s_overall;
         out->tokens_per_s = 0;
     }
     if (trainer->engine && trainer->prepared) out->time = stk_timing_get_shares(trainer);

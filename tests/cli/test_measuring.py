@@ -22,6 +22,8 @@ def check_result(name, result, batch):
     check(result["steps"] == 5 and result["step_ms_median"] > 0, f"{name}: steps are timed")
     rate = 1e3 * batch / result["step_ms_median"]
     check(abs(result["samples_per_s"] - rate) < 1e-6 * rate, f"{name}: samples_per_s goes by step_ms_median")
+    least = 0.9 * 5 * batch / result["wall_s"]
+    check(result["samples_per_s_overall"] > least, f"{name}: all samples over the time of training: {result}")
     check(not [f for f in os.listdir(name) if f.startswith("step-")], f"{name}: nothing is saved")
 
 

@@ -251,6 +251,9 @@ def check_browser():
     with open("one.png", "rb") as f:
         check(f.read(8) == b"\x89PNG\r\n\x1a\n" and os.path.getsize("one.png") > 50000, "a picture of it")
     check(ends_empty("one.png"), "the picture holds the whole page")
+    shutil.copytree("one", "a #1 %41?")  # in an address these would be a fragment, an escape and a question
+    accepted(["report", "a #1 %41?", "--png", "odd.png"])
+    check(os.path.getsize("odd.png") > 50000, "a picture of a run with an odd name")
     with open("one.pdf", "rb") as f:
         check(f.read(5) == b"%PDF-", "a PDF of it")
 

@@ -232,6 +232,7 @@ typedef struct stk_train_result {
     double wall_s;                              /* this process's time in stk_trainer_run */
     double step_ms_median;                      /* of the steps after the first three; 0: none was timed */
     double samples_per_s;                       /* batch over that step */
+    double samples_per_s_overall;               /* all that were trained on, over the time of training */
     double tokens_per_s;                        /* where a sample is a text: samples_per_s times its tokens; else 0 */
     double input_wait_share, first_step_s;      /* the latter from process start */
     stk_time_shares time;                       /* of this process's steps */

@@ -97,7 +97,10 @@ static bool apply(const stk_watch_rule *rule, const stk_watch_signals *signals, 
     out->rule = rule;
     for (const stk_watch_clause *c = rule->clause; c < rule->clause + STK_WATCH_CLAUSES && c->part; c++) {
         bool is_signal = c->part == STK_WATCH_NEED || c->part == STK_WATCH_AGREE;
-        bool good = c->part == STK_WATCH_TELL ? !isnan(signals->value[c->signal]) : holds(c, signals);
+        bool is_part = c->signal >= STK_WATCH_by_device && c->signal <= STK_WATCH_by_unknown;
+        bool good = c->part == STK_WATCH_TELL
+                        ? !isnan(signals->value[c->signal]) && !(is_part && signals->value[c->signal] < 0.005)
+                        : holds(c, signals);
         if (!good && (c->part == STK_WATCH_GATE || c->part == STK_WATCH_NEED)) return false;
         n_clauses += is_signal && !isnan(signals->value[c->signal]);
         if (!good || c->part == STK_WATCH_GATE) continue;

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 BUILD, WORK = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-SECONDS, POINTS, MOST_CONTENTION = 8, 0.05, 0.05
+SECONDS, POINTS, MOST_CONTENTION = 9, 0.05, 0.05
 
 RECIPE = """
 name: slow

@@ -59,7 +59,7 @@ def try_difference(bench, share, kind, i):
     """Which of the two is the slower one changes, and so does the order of the pairs."""
     plain, planted = f"{bench.planted} {bench.rounds}", f"{bench.planted} {bench.rounds} {share} {kind}"
     first, second = (plain, planted) if i % 2 else (planted, plain)
-    r = bench.run("--seconds", "20", "--most-runs", "150", "--seed", str(i), "--compare", first, "--with", second)
+    r = bench.run("--seconds", "12", "--most-runs", "80", "--seed", str(i), "--compare", first, "--with", second)
     c = r["comparisons"][0]
     return {"verdict": c["verdict"], "right": "worse" if i % 2 else "better", "low": c["change"]["low"], "high": c["change"]["high"],
             "pairs": c["pairs"], "disturbed": r["disturbed"], "true": share if i % 2 else 1 / (1 + share) - 1}

@@ -137,13 +137,14 @@ static void add_verdicts(stk_text *out, const stk_bench_kept *kept)
     {
         const char *verdict = text_at(from, "verdict");
         double a = number_at(from, "from"), b = number_at(from, "to"), further = number_at(from, "further_runs");
-        if (!(a >= 0 && a < kept->n_cases && b >= 0 && b < kept->n_cases)) continue;
+        double n_pairs = number_at(from, "pairs");
+        if (!(a >= 0 && a < kept->n_cases && b >= 0 && b < kept->n_cases && n_pairs >= 0 && n_pairs < 1e9)) continue;
         stk_bench_comparison c = {.a = (int)a,
                                   .b = (int)b,
                                   .is_paired = json_is_true(json_object_get(from, "paired")),
                                   .change = interval_at(from, "change"),
-                                  .n = (int)number_at(from, "pairs"),
-                                  .n_further = further >= 0 ? (int64_t)further : -1,
+                                  .n = (int)n_pairs,
+                                  .n_further = further >= 0 && further < 1e15 ? (int64_t)further : -1,
                                   .verdict = !strcmp(verdict, "better")  ? 1
                                              : !strcmp(verdict, "worse") ? -1
                                                                          : 0};

@@ -125,7 +125,7 @@ static void check_runs(checker *c, const json_t *cases, const json_t *from, cons
 static stk_status check_figures(checker *c, const stk_bench_kept *kept)
 {
     const json_t *cases = json_object_get(kept->root, "cases");
-    double seed = number_at(json_object_get(kept->root, "settings"), "seed");
+    const json_t *seed = json_object_get(json_object_get(kept->root, "settings"), "seed");
     for (int i = 0; i < kept->n_cases; i++) {
         const stk_bench_kept_case *k = &kept->cases[i];
         const json_t *from = json_array_get(cases, (size_t)i), *summary = json_object_get(from, "summary");
@@ -134,7 +134,8 @@ static stk_status check_figures(checker *c, const stk_bench_kept *kept)
         if (!k->unit[0]) note(c, "'%s' has no unit", k->name);
         if (k->n < STK_BENCH_LEAST_RUNS)
             note(c, "'%s' has %d runs that count; %d are needed", k->name, k->n, STK_BENCH_LEAST_RUNS);
-        STK_RETURN_IF_ERROR(stk_bench_median_interval(k->figure, k->n, 0.95, (uint64_t)seed, &found));
+        STK_RETURN_IF_ERROR(
+            stk_bench_median_interval(k->figure, k->n, 0.95, (uint64_t)json_integer_value(seed), &found));
         const double told[] = {number_at(median, "value"), number_at(median, "low"), number_at(median, "high")};
         const double wanted[] = {found.value, found.low, found.high};
         for (int m = 0; m < 3; m++)

@@ -37,6 +37,7 @@ static const char *type_name(const Onnx__AttributeProto *a)
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR: return "t";
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS: return "fs";
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS: return "is";
+    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS: return "ss";
     default: return "?";
     }
 }
@@ -53,6 +54,7 @@ static bool has_type(const Onnx__AttributeProto *a, const honoured *h)
     if (a->has_s) return !strcmp(wanted, "s");
     if (a->t) return !strcmp(wanted, "t");
     if (a->n_floats) return !strcmp(wanted, "fs");
+    if (a->n_strings) return !strcmp(wanted, "ss");
     return !a->n_strings && !a->n_tensors && !a->g && strcmp(wanted, "is") == 0;
 }
 

@@ -136,11 +136,16 @@ stk_status stk_onnx_new_ids(stk_build *b, int64_t n, int32_t **out)
 
 stk_value stk_onnx_index_value(stk_build *b, const int32_t *ids, int64_t n)
 {
+    return stk_onnx_fixed_value(b, STK_I32, STK_SHAPE(n), ids);
+}
+
+stk_value stk_onnx_fixed_value(stk_build *b, stk_dtype dtype, stk_shape shape, const void *data)
+{
     char name[64];
     stk_onnx *model = b->model;
     snprintf(name, sizeof(name), "onnx.indices.%d", model->n_made++);
-    stk_onnx_value value = {.value = stk_value_none(model->graph)};
-    value.tensor = stk_onnx_new_tensor(model->arena, STK_I32, (stk_shape){.rank = 1, .dim = {n}}, ids);
+    stk_onnx_value value = {.value = stk_value_none(model->graph), .is_fixed = true};
+    value.tensor = stk_onnx_new_tensor(model->arena, dtype, shape, data);
     stk_status status = value.tensor ? stk_onnx_put(model, name, value) : stk_fail_memory(64);
     if (stk_graph_keep_error(model->graph, status) != STK_OK) return stk_value_none(model->graph);
     return stk_onnx_plain(model, stk_onnx_find(model, name));

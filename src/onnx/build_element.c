@@ -73,10 +73,10 @@ static stk_value softplus(stk_value x)
 /* x times the normal distribution up to x, or what is near it. */
 static stk_value gelu(stk_value x, bool by_tanh)
 {
-    stk_value cube = stk_mul(stk_square(x), x), half = stk_scale_by(x, 0.5);
-    stk_value share = by_tanh ? stk_tanh(stk_scale_by(stk_add(x, stk_scale_by(cube, 0.044715)), sqrt(2 / acos(-1.0))))
-                              : stk_erf(stk_scale_by(x, sqrt(0.5)));
-    return stk_mul(half, stk_shift_by(share, 1));
+    if (!by_tanh) return stk_mul(stk_scale_by(x, 0.5), stk_shift_by(stk_erf(stk_scale_by(x, sqrt(0.5))), 1));
+    /* (1 + tanh(u)) / 2 is the sigmoid of 2 u, which loses nothing far below 0. */
+    stk_value cube = stk_mul(stk_square(x), x), u = stk_add(x, stk_scale_by(cube, 0.044715));
+    return stk_mul(x, stk_sigmoid(stk_scale_by(u, 2 * sqrt(2 / acos(-1.0)))));
 }
 
 /* Of e = exp(|x|) - 1, with the sign of x. Half of e + e / (e + 1), where nothing cancels near 0; from 30 on exp(|x| -
@@ -214,12 +214,28 @@ static stk_status combine(stk_build *b, stk_value (*f)(stk_value x, stk_value y)
     return stk_onnx_output(b, 0, f(first, stk_onnx_input(b, 1)));
 }
 
-/* Integers are divided as doubles and cut. */
+static stk_value divide_rounded(stk_value x, stk_value y)
+{
+    return stk_cast_to(stk_div(stk_cast_to(x, STK_F64), stk_cast_to(y, STK_F64)), stk_value_dtype(x));
+}
+
+/* Integers are divided as doubles and cut. Of 64 bits a double does not hold all: what is left is divided again, and a
+ * unit too many is taken back where the rest has not the sign of x. */
 static stk_value divide(stk_value x, stk_value y)
 {
     stk_dtype dtype = stk_value_dtype(x);
     if (stk_dtype_is_float(dtype)) return stk_div(x, y);
-    return stk_cast_to(stk_div(stk_cast_to(x, STK_F64), stk_cast_to(y, STK_F64)), dtype);
+    if (dtype != STK_I64) return divide_rounded(x, y);
+    stk_value zero = stk_onnx_like(x, 0), rest = x, q = zero;
+    for (int pass = 0; pass < 3; pass++) {
+        stk_value more = divide_rounded(rest, y);
+        q = pass ? stk_add(q, more) : more;
+        rest = stk_sub(rest, stk_mul(more, y));
+    }
+    stk_value below = stk_less(rest, zero), off = stk_not_equal(below, stk_less(x, zero));
+    off = stk_select(stk_equal(rest, zero), stk_not_equal(x, x), off);
+    stk_value unit = stk_select(stk_not_equal(below, stk_less(y, zero)), stk_onnx_like(x, 1), stk_onnx_like(x, -1));
+    return stk_sub(q, stk_select(off, unit, zero));
 }
 
 static stk_value power(stk_value x, stk_value y)
@@ -253,7 +269,29 @@ COMBINED(Add, stk_add)
 COMBINED(Sub, stk_sub)
 COMBINED(Mul, stk_mul)
 COMBINED(Div, divide)
-COMBINED(Pow, power)
+
+/* Whole numbers to a power that is known are products, exact up to the dtype's width. */
+stk_status stk_onnx_build_Pow(stk_build *b)
+{
+    const stk_onnx_tensor *t = NULL;
+    stk_value x = stk_onnx_input(b, 0);
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    stk_onnx_value *power_entry = stk_onnx_input_entry(b, 1);
+    if (!stk_dtype_is_float(stk_value_dtype(x)) && power_entry && (t = power_entry->tensor) &&
+        stk_shape_count(t->shape) == 1 && stk_value_shape(x).rank >= t->shape.rank) {
+        double p = stk_onnx_number(t, 0);
+        stk_value y = stk_onnx_like(x, 1);
+        if (p >= 1 && p < 64 && p == floor(p)) {
+            for (int bit = 32; bit; bit /= 2) {
+                y = stk_mul(y, y);
+                if ((int)p & bit) y = stk_mul(y, x);
+            }
+            return stk_onnx_output(b, 0, y);
+        }
+    }
+    return combine(b, power);
+}
+
 COMBINED(Equal, stk_equal)
 COMBINED(Less, stk_less)
 COMBINED(LessOrEqual, stk_less_equal)

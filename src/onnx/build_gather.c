@@ -30,21 +30,44 @@ static stk_value place_of(stk_value ids, stk_shape shape, int n_index)
     return place;
 }
 
-stk_status stk_onnx_build_GatherND(stk_build *b)
+stk_status stk_onnx_place_of_vectors(stk_value x, stk_value ids, stk_value *rows, stk_value *place)
 {
-    stk_value x = stk_onnx_input(b, 0), ids = stk_onnx_input(b, 1);
-    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     stk_shape shape = stk_value_shape(x), of = stk_value_shape(ids), flat = {0};
-    if (stk_onnx_attribute_int(b, "batch_dims", 0) != 0)
-        return stk_fail(STK_UNSUPPORTED, "\"batch_dims\" other than 0 are not supported");
     if (of.rank < 1 || of.dim[of.rank - 1] < 1 || of.dim[of.rank - 1] > shape.rank)
         return stk_fail(STK_INVALID, "its indices have no length between 1 and the rank of its input");
     int n_index = (int)of.dim[of.rank - 1];
-    for (int i = 0; i < shape.rank; i++)
-        if (shape.dim[i] == STK_ANY) return stk_fail(STK_UNSUPPORTED, "its input's size is not known");
+    if (!stk_shape_known(shape)) return stk_fail(STK_UNSUPPORTED, "its input's size is not known");
     flat.dim[flat.rank++] = stk_shape_product(shape, 0, n_index);
     for (int i = n_index; i < shape.rank; i++)
         flat.dim[flat.rank++] = shape.dim[i];
     if (flat.dim[0] > INT32_MAX) return stk_fail(STK_UNSUPPORTED, "its input is too large");
-    return stk_onnx_output(b, 0, stk_gather(stk_reshape(x, flat), place_of(ids, shape, n_index), 0));
+    *rows = stk_reshape(x, flat);
+    *place = place_of(ids, shape, n_index);
+    return STK_OK;
+}
+
+/* The numbers of the batch's dimensions, put before each index. */
+static stk_value with_batch(stk_value ids, int n_batch)
+{
+    stk_shape shape = stk_value_shape(ids);
+    stk_value parts[STK_MAX_RANK + 1];
+    shape.dim[shape.rank - 1] = 1;
+    for (int i = 0; i < n_batch; i++)
+        parts[i] = stk_iota(ids.graph, STK_I32, shape, i);
+    parts[n_batch] = stk_cast_to(ids, STK_I32);
+    return stk_concat(parts, n_batch + 1, shape.rank - 1);
+}
+
+stk_status stk_onnx_build_GatherND(stk_build *b)
+{
+    stk_value x = stk_onnx_input(b, 0), ids = stk_onnx_input(b, 1), rows, place;
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    int64_t n_batch = stk_onnx_attribute_int(b, "batch_dims", 0);
+    if (n_batch < 0 || n_batch >= stk_value_shape(ids).rank || n_batch >= stk_value_shape(x).rank)
+        return stk_fail(STK_INVALID, "its attribute 'batch_dims' is %lld", (long long)n_batch);
+    if (n_batch && !stk_shape_known(stk_value_shape(ids)))
+        return stk_fail(STK_UNSUPPORTED, "the size of its indices is not known");
+    if (n_batch) ids = with_batch(ids, (int)n_batch);
+    STK_RETURN_IF_ERROR(stk_onnx_place_of_vectors(x, ids, &rows, &place));
+    return stk_onnx_output(b, 0, stk_gather(rows, place, 0));
 }

@@ -197,3 +197,19 @@ stk_status stk_onnx_build_LRN(stk_build *b)
     stk_value base = stk_shift_by(stk_scale_by(sum, alpha / (double)size), stk_onnx_attribute_float(b, "bias", 1));
     return stk_onnx_output(b, 0, stk_div(x, stk_pow(base, stk_onnx_like(base, beta))));
 }
+
+/* x / |x| along an axis, 0 where all is 0. */
+stk_status stk_onnx_build_LpNormalization(stk_build *b)
+{
+    stk_value x = stk_onnx_input(b, 0);
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    stk_shape kept = stk_value_shape(x);
+    bool absolute = stk_onnx_attribute_int(b, "p", 2) == 1;
+    int axis;
+    STK_RETURN_IF_ERROR(stk_onnx_settle_axis(stk_onnx_attribute_int(b, "axis", -1), kept.rank, &axis));
+    kept.dim[axis] = 1;
+    stk_value size = stk_reduce_sum(absolute ? stk_abs(x) : stk_square(x), 1u << axis);
+    size = stk_reshape(absolute ? size : stk_sqrt(size), kept);
+    stk_value zero = stk_onnx_like(x, 0);
+    return stk_onnx_output(b, 0, stk_select(stk_equal(size, zero), zero, stk_div(x, size)));
+}

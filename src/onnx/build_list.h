@@ -1,7 +1,7 @@
 /* The functions that build ops, one for each; the list makes declarations and table.
  *
  *   X(Op, attributes)   those that are honoured, "name:type" or "name:type=value|value" each. Types: i, f, s, t and, of
- *                       lists, is, fs. What is not there, or has another value, is refused: attributes.c.
+ *                       lists, is, fs, ss. What is not there, or has another value, is refused: attributes.c.
  */
 #ifndef STK_ONNX_BUILD_LIST_H
 #define STK_ONNX_BUILD_LIST_H
@@ -9,6 +9,7 @@
 #include "onnx/model.h"
 
 #define STK_ONNX_WINDOW    "auto_pad:s=NOTSET|SAME_UPPER|SAME_LOWER|VALID dilations:is kernel_shape:is pads:is strides:is"
+#define STK_ONNX_RECURRENT "activations:ss direction:s=forward|reverse|bidirectional hidden_size:i layout:i=0|1"
 #define STK_ONNX_REDUCTION "axes:is keepdims:i=0|1 noop_with_empty_axes:i=0|1"
 
 /* clang-format off */
@@ -21,6 +22,8 @@
     X(ArgMin, "axis:i keepdims:i=0|1 select_last_index:i=0|1") \
     X(Asinh, "") \
     X(Atanh, "") \
+    X(Attention, "is_causal:i=0|1 kv_num_heads:i left_window_size:i q_num_heads:i qk_matmul_output_mode:i=0|1|2|3 " \
+                 "right_window_size:i scale:f softcap:f softmax_precision:i") \
     X(AveragePool, STK_ONNX_WINDOW " ceil_mode:i=0|1 count_include_pad:i=0|1") \
     X(BatchNormalization, "epsilon:f is_test:i=0|1 momentum:f spatial:i=1 training_mode:i=0") \
     X(Cast, "round_mode:s saturate:i to:i") \
@@ -35,10 +38,12 @@
     X(ConvTranspose, STK_ONNX_WINDOW " group:i output_padding:is output_shape:is") \
     X(Cos, "") \
     X(Cosh, "") \
+    X(CumProd, "exclusive:i=0|1 reverse:i=0|1") \
     X(CumSum, "exclusive:i=0|1 reverse:i=0|1") \
     X(DepthToSpace, "blocksize:i mode:s=DCR|CRD") \
     X(Div, "broadcast:i=0|1") \
     X(Dropout, "is_test:i=0|1 ratio:f seed:i") \
+    X(Einsum, "equation:s") \
     X(Elu, "alpha:f") \
     X(Equal, "broadcast:i=0|1") \
     X(Erf, "") \
@@ -47,6 +52,7 @@
     X(EyeLike, "dtype:i k:i") \
     X(Flatten, "axis:i") \
     X(Floor, "") \
+    X(GRU, STK_ONNX_RECURRENT " linear_before_reset:i=0|1") \
     X(Gather, "axis:i") \
     X(GatherElements, "axis:i") \
     X(GatherND, "batch_dims:i") \
@@ -56,6 +62,7 @@
     X(GlobalMaxPool, "") \
     X(Greater, "broadcast:i=0|1") \
     X(GreaterOrEqual, "") \
+    X(GridSample, "align_corners:i=0|1 mode:s=bilinear|linear|nearest|bicubic|cubic padding_mode:s=zeros|border|reflection") \
     X(GroupNormalization, "epsilon:f num_groups:i stash_type:i=1") \
     X(HardSigmoid, "alpha:f beta:f") \
     X(HardSwish, "") \
@@ -65,12 +72,15 @@
     X(IsInf, "detect_negative:i=0|1 detect_positive:i=0|1") \
     X(IsNaN, "") \
     X(LRN, "alpha:f beta:f bias:f size:i") \
+    X(LSTM, STK_ONNX_RECURRENT " input_forget:i=0") \
     X(LayerNormalization, "axis:i epsilon:f stash_type:i=1") \
     X(LeakyRelu, "alpha:f") \
     X(Less, "broadcast:i=0|1") \
     X(LessOrEqual, "") \
     X(Log, "") \
     X(LogSoftmax, "axis:i") \
+    X(LpNormalization, "axis:i p:i=1|2") \
+    X(LpPool, STK_ONNX_WINDOW " ceil_mode:i=0|1 p:i") \
     X(MatMul, "") \
     X(Max, "") \
     X(MaxPool, STK_ONNX_WINDOW " ceil_mode:i=0|1 storage_order:i=0|1") \
@@ -88,6 +98,8 @@
     X(PRelu, "") \
     X(Pad, "mode:s=constant|reflect|edge|wrap pads:is value:f") \
     X(Pow, "broadcast:i=0|1") \
+    X(RMSNormalization, "axis:i epsilon:f stash_type:i=1") \
+    X(RNN, STK_ONNX_RECURRENT) \
     X(Range, "stash_type:i=1") \
     X(Reciprocal, "") \
     X(ReduceL1, STK_ONNX_REDUCTION) \
@@ -102,7 +114,15 @@
     X(ReduceSumSquare, STK_ONNX_REDUCTION) \
     X(Relu, "") \
     X(Reshape, "allowzero:i=0|1 shape:is") \
+    X(Resize, "antialias:i=0|1 axes:is coordinate_transformation_mode:s=half_pixel|half_pixel_symmetric|pytorch_half_pixel|" \
+              "align_corners|asymmetric|tf_crop_and_resize|tf_half_pixel_for_nn cubic_coeff_a:f exclude_outside:i=0|1 " \
+              "extrapolation_value:f keep_aspect_ratio_policy:s=stretch|not_larger|not_smaller mode:s=nearest|linear|cubic " \
+              "nearest_mode:s=round_prefer_floor|round_prefer_ceil|floor|ceil") \
+    X(RotaryEmbedding, "interleaved:i=0|1 num_heads:i rotary_embedding_dim:i") \
     X(Round, "") \
+    X(Scatter, "axis:i") \
+    X(ScatterElements, "axis:i reduction:s=none|add|mul|max|min") \
+    X(ScatterND, "reduction:s=none|add|mul|max|min") \
     X(Selu, "alpha:f gamma:f") \
     X(Shape, "end:i start:i") \
     X(Shrink, "bias:f lambd:f") \
@@ -122,13 +142,17 @@
     X(Squeeze, "axes:is") \
     X(Sub, "broadcast:i=0|1") \
     X(Sum, "") \
+    X(SwiGLU, "alpha:f") \
+    X(Swish, "alpha:f") \
     X(Tan, "") \
     X(Tanh, "") \
     X(ThresholdedRelu, "alpha:f") \
     X(Tile, "") \
+    X(TopK, "axis:i k:i largest:i=0|1 sorted:i=0|1") \
     X(Transpose, "perm:is") \
     X(Trilu, "upper:i=0|1") \
     X(Unsqueeze, "axes:is") \
+    X(Upsample, "mode:s=nearest|linear") \
     X(Where, "") \
     X(Xor, "broadcast:i=0|1")
 /* clang-format on */

@@ -37,6 +37,18 @@ static stk_value reduce(stk_value x, uint32_t axes, reduction kind)
     }
 }
 
+/* What is made of a number alone, where there are no axes. */
+static stk_value of_one(stk_value x, reduction kind)
+{
+    switch (kind) {
+    case L1:
+    case L2: return stk_abs(x);
+    case SUM_SQUARE: return stk_square(x);
+    case LOG_SUM: return stk_log(x);
+    default: return x;
+    }
+}
+
 static stk_status build_reduce(stk_build *b, reduction kind)
 {
     uint32_t axes;
@@ -45,7 +57,7 @@ static stk_status build_reduce(stk_build *b, reduction kind)
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
     STK_RETURN_IF_ERROR(
         stk_onnx_settle_axes(b, 1, shape.rank, !stk_onnx_attribute_int(b, "noop_with_empty_axes", 0), &axes));
-    if (!axes) return stk_onnx_output(b, 0, x);
+    if (!axes) return stk_onnx_output(b, 0, of_one(x, kind));
     stk_dtype dtype = stk_value_dtype(x);
     stk_value y = stk_cast_to(reduce(dtype == STK_BOOL ? stk_cast_to(x, STK_U8) : x, axes, kind), dtype);
     return stk_onnx_output(b, 0, stk_onnx_attribute_int(b, "keepdims", 1) ? keep_axes(y, shape, axes) : y);

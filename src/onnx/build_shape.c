@@ -269,21 +269,26 @@ stk_status stk_onnx_build_Gather(stk_build *b)
     return stk_onnx_output(b, 0, stk_gather(x, settle_ids(stk_onnx_input(b, 1), shape.dim[axis]), axis));
 }
 
-/* All axes but the given one as index too: the element's place in x laid flat. */
+stk_value stk_onnx_place_of_elements(stk_value ids, stk_shape shape, int axis)
+{
+    stk_shape to = stk_value_shape(ids);
+    stk_value place = stk_onnx_like(stk_cast_to(ids, STK_I32), 0);
+    for (int i = 0; i < shape.rank; i++) {
+        stk_value index = i == axis ? settle_ids(ids, shape.dim[i]) : stk_iota(ids.graph, STK_I32, to, i);
+        place = stk_add(place, stk_scale_by(index, (double)stk_shape_product(shape, i + 1, shape.rank)));
+    }
+    return place;
+}
+
 stk_status stk_onnx_build_GatherElements(stk_build *b)
 {
     BEGIN;
     int axis;
     stk_value ids = stk_onnx_input(b, 1);
-    stk_shape to = stk_value_shape(ids);
     STK_RETURN_IF_ERROR(stk_onnx_settle_axis(stk_onnx_attribute_int(b, "axis", 0), shape.rank, &axis));
-    if (to.rank != shape.rank || stk_shape_count(shape) > INT32_MAX)
+    if (stk_value_shape(ids).rank != shape.rank || stk_shape_count(shape) > INT32_MAX)
         return stk_fail(STK_INVALID, "its indices do not fit its input");
-    stk_value place = stk_onnx_like(stk_cast_to(ids, STK_I32), 0);
-    for (int i = 0; i < shape.rank; i++) {
-        stk_value index = i == axis ? settle_ids(ids, shape.dim[i]) : stk_iota(x.graph, STK_I32, to, i);
-        place = stk_add(place, stk_scale_by(index, (double)stk_shape_product(shape, i + 1, shape.rank)));
-    }
+    stk_value place = stk_onnx_place_of_elements(ids, shape, axis);
     x = stk_reshape(x, STK_SHAPE(stk_shape_count(shape)));
     return stk_onnx_output(b, 0, stk_gather(x, place, 0));
 }

@@ -244,6 +244,36 @@ stk_status stk_onnx_build_AveragePool(stk_build *b)
     return build_pool(b, false);
 }
 
+/* (sum of |x|^p)^(1/p): a mean over padding that counts, times the window. */
+stk_status stk_onnx_build_LpPool(stk_build *b)
+{
+    bool is_line;
+    stk_value x = images(b, 0, &is_line);
+    stk_shape shape = stk_value_shape(x);
+    stk_window w = {0};
+    STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    int n_dims = shape.rank - 2, n = is_line ? 1 : n_dims;
+    const int64_t *kernel;
+    int32_t beyond[3] = {0};
+    double p = (double)stk_onnx_attribute_int(b, "p", 2), count = 1;
+    if (!(p >= 1)) return stk_fail(STK_INVALID, "its attribute 'p' is %g", p);
+    STK_RETURN_IF_ERROR(read_list(b, "kernel_shape", n, &kernel));
+    if (!kernel) return stk_fail(STK_INVALID, "it lacks the attribute 'kernel_shape'");
+    spread(kernel, n, n_dims, 1, w.kernel);
+    STK_RETURN_IF_ERROR(read_window(b, shape, is_line, &w));
+    w.groups = 1;
+    for (int i = 0; i < n_dims; i++)
+        count *= w.kernel[i];
+    if (stk_onnx_attribute_int(b, "ceil_mode", 0)) {
+        round_up(&w, shape.dim + 1, n_dims, beyond);
+        memset(beyond, 0, sizeof(beyond)); /* Zeros there add nothing. */
+    }
+    x = stk_abs(x);
+    x = pad_images(p == 1 ? x : stk_pow(x, stk_onnx_like(x, p)), &w, beyond);
+    stk_value y = stk_scale_by(shape.rank == 5 ? stk_avg_pool3d_raw(x, w) : stk_avg_pool2d_raw(x, w), count);
+    return put_images(b, p == 1 ? y : stk_pow(y, stk_onnx_like(y, 1 / p)), is_line);
+}
+
 static stk_status build_global(stk_build *b, stk_value (*f)(stk_value x, uint32_t axes))
 {
     stk_value x = stk_onnx_input(b, 0);

@@ -63,7 +63,7 @@ static stk_value make_weight(stk_onnx *model, stk_onnx_value *v)
 {
     void *array = model->weight;
     const stk_onnx_tensor *t = v->tensor;
-    bool trains = stk_dtype_is_float(t->dtype);
+    bool trains = stk_dtype_is_float(t->dtype) && !v->is_fixed;
     v->nhwc = model->borrows_graph && trains && (t->shape.rank == 4 || t->shape.rank == 5);
     if (v->nhwc) t = turn(model, t);
     stk_status status = t ? grow(&array, model->n_weights, &model->weight_capacity, sizeof(*t)) : stk_fail_memory(64);

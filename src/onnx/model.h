@@ -27,7 +27,8 @@ typedef struct stk_onnx_value {
     const stk_onnx_tensor *tensor; /* NULL: not known */
     stk_value value;               /* id -1: not made yet */
     bool is_input;
-    bool nhwc; /* value is stored [N,H,W,C] or [N,D,H,W,C], though the model says [N,C,...] */
+    bool is_fixed; /* floats that a node's attributes say: no parameters */
+    bool nhwc;     /* value is stored [N,H,W,C] or [N,D,H,W,C], though the model says [N,C,...] */
 } stk_onnx_value;
 
 struct stk_onnx {
@@ -134,6 +135,12 @@ stk_value stk_onnx_axis_from_end(stk_value x, int axis);
 stk_status stk_onnx_new_ids(stk_build *b, int64_t n, int32_t **out);
 /* Those of ids, as a gatherable value. */
 stk_value stk_onnx_index_value(stk_build *b, const int32_t *ids, int64_t n);
+/* Numbers that are no parameters, whatever their dtype; data is copied. */
+stk_value stk_onnx_fixed_value(stk_build *b, stk_dtype dtype, stk_shape shape, const void *data);
+/* Indices of one axis as places in a value of that shape laid flat; the other axes' are the element's own. */
+stk_value stk_onnx_place_of_elements(stk_value ids, stk_shape shape, int axis);
+/* Index vectors [..., n] as places [...] in *rows, which is x with its first n axes laid flat. */
+stk_status stk_onnx_place_of_vectors(stk_value x, stk_value ids, stk_value *rows, stk_value *place);
 /* The layouts of images, of rank 4. */
 stk_value stk_onnx_to_nhwc(stk_value x);
 stk_value stk_onnx_to_nchw(stk_value x);

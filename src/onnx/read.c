@@ -202,15 +202,18 @@ void stk_onnx_free(stk_onnx *model)
 
 stk_graph *stk_onnx_graph(stk_onnx *model)
 {
+    if (!model) return NULL;
     return model->graph;
 }
 
 int stk_onnx_n_weights(const stk_onnx *model)
 {
+    if (!model) return 0;
     return model->n_weights;
 }
 
 stk_onnx_tensor stk_onnx_weight(const stk_onnx *model, int i)
 {
+    if (!model) return (stk_onnx_tensor){0};
     return i >= 0 && i < model->n_weights ? model->weight[i] : (stk_onnx_tensor){0};
 }

@@ -137,28 +137,74 @@ static void expect_refusal(const model_parts *p, stk_status status, const char *
     assert_non_null(strstr(stk_error_text(), "node 'the_node' ("));
 }
 
-static void expect_values(const model_parts *p, const float *x, const float *y, int n, const float *want)
+/* Runs the model; z [n] is the engine's. */
+static const void *run_model(const model_parts *p, const void *x, const void *y, int n, stk_onnx **model,
+                             stk_engine **engine)
 {
-    stk_onnx *model;
-    stk_engine *engine;
     stk_program *program;
     stk_tensor_desc desc;
-    if (parse(p, &model) != STK_OK) fail_msg("%s", stk_error_text());
-    assert_int_equal(stk_engine_open("cpu", NULL, 1, &engine), STK_OK);
-    assert_int_equal(stk_engine_compile(engine, stk_graph_clone(stk_onnx_graph(model), STK_ANY), NULL, &program),
+    if (parse(p, model) != STK_OK) fail_msg("%s", stk_error_text());
+    assert_int_equal(stk_engine_open("cpu", NULL, 1, engine), STK_OK);
+    assert_int_equal(stk_engine_compile(*engine, stk_graph_clone(stk_onnx_graph(*model), STK_ANY), NULL, &program),
                      STK_OK);
-    for (int i = 0; i < stk_engine_n_variables(engine); i++) {
-        stk_variable_view v = stk_engine_variable(engine, i);
-        memcpy(v.view.data, stk_onnx_weight(model, i).data, stk_desc_bytes(v.view.desc));
+    for (int i = 0; i < stk_engine_n_variables(*engine); i++) {
+        stk_variable_view v = stk_engine_variable(*engine, i);
+        memcpy(v.view.data, stk_onnx_weight(*model, i).data, stk_desc_bytes(v.view.desc));
     }
     stk_program_bind(program, stk_program_input(program, "x"), x);
     if (y) stk_program_bind(program, stk_program_input(program, "y"), y);
     assert_int_equal(stk_program_run(program), STK_OK);
-    const float *z = stk_program_output(program, "z", &desc);
+    const void *z = stk_program_output(program, "z", &desc);
     assert_int_equal(stk_shape_count(desc.shape), n);
+    return z;
+}
+
+static void expect_values(const model_parts *p, const float *x, const float *y, int n, const float *want)
+{
+    stk_onnx *model;
+    stk_engine *engine;
+    const float *z = run_model(p, x, y, n, &model, &engine);
     for (int i = 0; i < n; i++)
         if (!(isnan(want[i]) ? isnan(z[i]) : z[i] == want[i]))
             fail_msg("element %d is %.9g, and must be %.9g", i, (double)z[i], (double)want[i]);
+    stk_engine_close(engine);
+    stk_onnx_free(model);
+}
+
+/* Beyond 2^53 too, where doubles have gaps. */
+static void whole_numbers_are_divided_exactly(void **state)
+{
+    static const int64_t some[] = {1,
+                                   -1,
+                                   3,
+                                   -7,
+                                   10,
+                                   1000003,
+                                   INT64_C(1) << 53,
+                                   (INT64_C(1) << 53) + 1,
+                                   INT64_MAX,
+                                   INT64_MAX - 1,
+                                   INT64_MIN + 1,
+                                   INT64_C(-9007199254740993),
+                                   INT64_C(4611686018427387903)};
+    enum { N = sizeof(some) / sizeof(some[0]) };
+    static int64_t x[N * N], y[N * N];
+    const int64_t shape[] = {N * N};
+    model_parts p;
+    stk_onnx *model;
+    stk_engine *engine;
+    (void)state;
+    for (int i = 0; i < N * N; i++) {
+        x[i] = some[i / N];
+        y[i] = some[i % N];
+    }
+    begin(&p, "Div", 14);
+    add_input(&p, "x", shape, 1);
+    add_input(&p, "y", shape, 1);
+    p.tensor[0].elem_type = p.tensor[1].elem_type = ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
+    const int64_t *z = run_model(&p, x, y, N * N, &model, &engine);
+    for (int i = 0; i < N * N; i++)
+        if (z[i] != x[i] / y[i]) fail_msg("%lld / %lld is %lld", (long long)x[i], (long long)y[i], (long long)z[i]);
     stk_engine_close(engine);
     stk_onnx_free(model);
 }
@@ -280,6 +326,7 @@ static void rests_are_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_numbers_are_divided_exactly),
         cmocka_unit_test(what_is_not_honoured_is_refused_by_name),
         cmocka_unit_test(defaults_of_old_opsets_are_read),
         cmocka_unit_test(an_attribute_without_its_number_is_0),

@@ -34,7 +34,7 @@ def main():
     print(f"""# How exact functions of one number are
 
 `./dev ulps` writes this page: each function over a whole float type (every exponent, both signs, denormals, zeros, infinities, NaN;
-4,096 numbers of each exponent in f32, 512 in f64), compared with libm in long double, on {processor()}. The error is in units of the
+4,096 numbers of each exponent in f32, 128 in f64), compared with libm in long double, on {processor()}. The error is in units of the
 last place of the exact result, with the number where it is largest; 0.5 is rounding alone. `engine/test_ulps` holds `cpu` and
 `reference` to 4.
 

@@ -220,7 +220,7 @@ static void print_all(const char *device, int n_each)
 {
     for (int f = 0; f < 2; f++) {
         worst found[N_FUNCTIONS];
-        measure(device, &formats[f], formats[f].dtype == STK_F32 ? n_each : n_each / 8, found);
+        measure(device, &formats[f], formats[f].dtype == STK_F32 ? n_each : n_each / 32, found);
         for (int k = 0; k < N_FUNCTIONS; k++)
             printf("%s %s %s %.3f %.9Lg\n", device, stk_dtype_name(formats[f].dtype), functions[k].name, found[k].ulps,
                    found[k].at);

@@ -132,6 +132,7 @@ typedef struct stk_device_class {
     /* Optional, on_host only: runs body for all parts on the device's threads, between runs. */
     void (*parallel)(const stk_device *device, int n_parts, void (*body)(const void *task, int i_part, int n_parts),
                      const void *task);
+    bool builds_each_time; /* what it has compiled no later process finds */
     /* Why computing in that 16-bit dtype is no faster than in f32, for people; NULL: it is. A constant. Optional. */
     const char *(*slow_dtype)(const stk_device *device, stk_dtype dtype);
     /* Optional on the host, whose memory and processor are meant else. chip: its maker's name. */

@@ -270,7 +270,8 @@ static void emit_plan(stk_trainer *trainer)
                              .step_flops = info.flops * stk_comm_n_ranks(trainer->comm),
                              .recompute_flops = info.recompute_flops,
                              .memory_limit_bytes = device->class->on_host ? 0 : trainer->config.memory_limit_bytes,
-                             .builds_kernels = !device->class->on_host};
+                             .builds_kernels = !device->class->on_host,
+                             .builds_each_time = device->class->builds_each_time};
     stk_trainer_emit(trainer, &event);
     stk_text_free(&text);
 }

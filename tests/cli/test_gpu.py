@@ -76,19 +76,19 @@ def choices(on="opencl"):
             shutil.rmtree(f"choices-{device}")
 
 
-def goes_on():
-    """cpu -> opencl -> cpu, which stays near a run on the cpu alone, and opencl repeats itself bit by bit."""
+def goes_on(on="opencl"):
+    """cpu -> that device -> cpu, which stays near a run on the cpu alone, and the device repeats itself bit by bit."""
     accepted(["train", "small.yaml", "--out", "alone", "--steps", "18"])
-    for device, steps in (("cpu", 5), ("opencl", 11), ("cpu", 18)):
+    for device, steps in (("cpu", 5), (on, 11), ("cpu", 18)):
         accepted(["train", "small.yaml", "--out", "changed", "--device", device, "--steps", str(steps), *(["--resume"] if steps > 5 else [])])
     a, b = losses("alone"), losses("changed")
     check(len(b) == 18 and a[:5] == b[:5], "the steps before the change are the same")
     check(max(abs(x - y) for x, y in zip(a, b)) < 1e-3, f"{a} and {b}")
     for out in ("once", "again"):
-        accepted(["train", "small.yaml", "--out", out, "--device", "opencl", "--steps", "8"])
+        accepted(["train", "small.yaml", "--out", out, "--device", on, "--steps", "8"])
     check(losses("once") == losses("again"), "two runs have the same bits")
-    accepted(["train", "small.yaml", "--out", "parts", "--device", "opencl", "--steps", "5"])
-    accepted(["train", "small.yaml", "--out", "parts", "--device", "opencl", "--steps", "8", "--resume"])
+    accepted(["train", "small.yaml", "--out", "parts", "--device", on, "--steps", "5"])
+    accepted(["train", "small.yaml", "--out", "parts", "--device", on, "--steps", "8", "--resume"])
     check(losses("once") == losses("parts"), "a run that was resumed has the same bits")
 
 

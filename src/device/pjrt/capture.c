@@ -260,64 +260,11 @@ static stk_status print_module(stk_capture *c, stk_text *text)
 
 /* --- compiling --- */
 
-static void add_number(stk_text *text, uint64_t x)
-{
-    do {
-        unsigned char byte = (unsigned char)((x & 127) | (x > 127 ? 128 : 0));
-        stk_text_add_bytes(text, &byte, 1);
-        x >>= 7;
-    } while (x);
-}
-
-/* A field of a protocol buffer: a number, or bytes. */
-static void add_number_field(stk_text *text, int field, int64_t x)
-{
-    add_number(text, (uint64_t)field << 3);
-    add_number(text, (uint64_t)x);
-}
-
-static void add_bytes_field(stk_text *text, int field, stk_text *bytes)
-{
-    add_number(text, (uint64_t)field << 3 | 2);
-    add_number(text, bytes->n);
-    stk_text_add_bytes(text, stk_text_get(bytes), bytes->n);
-    stk_text_free(bytes);
-}
-
-/* A flag of XLA's by name. */
-static void add_flag(stk_text *options, const char *name, bool on)
-{
-    stk_text key = {0}, value = {0}, entry = {0};
-    stk_text_add(&key, "%s", name);
-    add_number_field(&value, 2, on);
-    add_bytes_field(&entry, 1, &key);
-    add_bytes_field(&entry, 2, &value);
-    add_bytes_field(options, 7, &entry);
-}
-
-/* XLA's CompileOptionsProto: one program, on this chip. */
-static void print_options(const pjrt_device *device, stk_text *out)
-{
-    stk_text ids = {0}, computation = {0}, assignment = {0}, build = {0};
-    add_number(&ids, (uint64_t)device->chip_id);
-    add_bytes_field(&computation, 1, &ids);
-    add_number_field(&assignment, 1, 1);
-    add_number_field(&assignment, 2, 1);
-    add_bytes_field(&assignment, 3, &computation);
-    add_number_field(&build, 1, -1);
-    add_number_field(&build, 4, 1);
-    add_number_field(&build, 5, 1);
-    add_bytes_field(&build, 9, &assignment);
-    add_bytes_field(out, 3, &build);
-    /* A maximum of a NaN and a number would be the number on processors, and a ReLU hide what has gone wrong. */
-    if (!strcmp(device->plugin->platform, "cpu")) add_flag(out, "xla_cpu_enable_fast_min_max", false);
-}
-
 static stk_status compile(pjrt_device *device, const stk_text *text, pjrt_executable **out)
 {
     static const char format[] = "mlir";
     stk_text options = {0};
-    print_options(device, &options);
+    pjrt_print_options(device->plugin, device->chip_id, &options);
     stk_status status = stk_text_status(&options);
     pjrt_program program = {
         .head = {sizeof(program), NULL},
@@ -430,19 +377,24 @@ static stk_status bind_arguments(const stk_capture *c, size_t *n_not_donated)
     return STK_OK;
 }
 
-/* Reads what the checks found, without waiting. */
+/* Reads what the checks found, without waiting. Takes the buffer. */
 static stk_status read_checks(const stk_capture *c, stk_queue *queue, pjrt_buffer *buffer)
 {
-    int n = c->module.n_checks;
-    pjrt_work work = {.check = c->module.check, .n_checks = n};
-    stk_tensor_desc desc = stk_desc_make(STK_I32, STK_SHAPE(n));
-    STK_RETURN_IF_ERROR(pjrt_new_content(c->device, buffer, desc, &work.content));
-    work.ids = malloc((size_t)n * sizeof(*work.ids));
-    stk_status status = work.ids ? pjrt_to_host(c->device, work.content, work.ids, &work.event)
-                                 : stk_fail_memory((size_t)n * sizeof(*work.ids));
-    if (status == STK_OK) return pjrt_add_work(queue, work);
+    size_t n = (size_t)c->module.n_checks;
+    stk_status status = STK_OK;
+    pjrt_work work = {.n_checks = c->module.n_checks};
+    stk_tensor_desc desc = stk_desc_make(STK_I32, STK_SHAPE(c->module.n_checks));
+    STK_TRY(pjrt_new_content(c->device, buffer, desc, &work.content));
+    work.ids = malloc(n * sizeof(*work.ids));
+    work.check = malloc(n * sizeof(*work.check));
+    if (!work.ids || !work.check) STK_TRY(stk_fail_memory(n * sizeof(*work.check)));
+    memcpy(work.check, c->module.check, n * sizeof(*work.check));
+    STK_TRY(pjrt_to_host(c->device, work.content, work.ids, &work.event));
+    return pjrt_add_work(queue, work);
+done:
     pjrt_drop_content(c->device, work.content);
     free(work.ids);
+    free(work.check);
     return status;
 }
 

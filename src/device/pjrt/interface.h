@@ -18,6 +18,8 @@ typedef struct pjrt_chip pjrt_chip;             /* PJRT_Device */
 typedef struct pjrt_chip_about pjrt_chip_about; /* PJRT_DeviceDescription */
 typedef struct pjrt_buffer pjrt_buffer;
 typedef struct pjrt_executable pjrt_executable; /* PJRT_LoadedExecutable */
+typedef struct pjrt_unloaded pjrt_unloaded;     /* PJRT_Executable */
+typedef struct pjrt_topology pjrt_topology;
 
 /* What every struct begins with. */
 typedef struct pjrt_head {
@@ -45,11 +47,18 @@ enum pjrt_slot {
     PJRT_DESCRIPTION_KIND = 26,
     PJRT_DEVICE_GET_DESCRIPTION = 29,
     PJRT_DEVICE_MEMORY_STATS = 34,
-    PJRT_EXECUTABLE_DESTROY = 50, /* of a loaded one */
+    PJRT_UNLOADED_DESTROY = 40,
+    PJRT_UNLOADED_COST = 46,
+    PJRT_EXECUTABLE_DESTROY = 50,
     PJRT_EXECUTABLE_EXECUTE = 55,
     PJRT_BUFFER_DESTROY = 58,
     PJRT_BUFFER_TO_HOST = 70,
-    PJRT_N_SLOTS = 71
+    PJRT_TOPOLOGY_CREATE = 82,
+    PJRT_TOPOLOGY_DESTROY = 83,
+    PJRT_TOPOLOGY_DESCRIPTIONS = 86,
+    PJRT_COMPILE = 89,
+    PJRT_UNLOADED_MEMORY = 96,
+    PJRT_N_SLOTS = 97
 };
 
 /* ERROR_DESTROY and ERROR_MESSAGE return nothing. */
@@ -293,5 +302,83 @@ typedef struct pjrt_execute_args {
     pjrt_chip *chip;              /* NULL: as compiled */
     PJRT_LATER;
 } pjrt_execute_args;
+
+/* --- compiling for chips that are not here --- */
+
+enum { PJRT_VALUE_TEXT = 0, PJRT_VALUE_INTEGER = 1, PJRT_VALUE_INTEGERS = 2, PJRT_VALUE_FLOAT = 3 };
+
+typedef struct pjrt_named_value {
+    pjrt_head head;
+    const char *name;
+    size_t name_bytes;
+    int type;
+    union {
+        const char *text;
+        int64_t integer;
+        const int64_t *integers;
+        float number;
+    };
+    size_t n; /* of a text's bytes, of integers */
+} pjrt_named_value;
+
+typedef struct pjrt_topology_create_args {
+    pjrt_head head;
+    const char *name; /* "v5e:2x2" */
+    size_t name_bytes;
+    const pjrt_named_value *option;
+    size_t n_options;
+    /* --- */
+    pjrt_topology *topology;
+    PJRT_LATER;
+} pjrt_topology_create_args;
+
+typedef struct pjrt_topology_args {
+    pjrt_head head;
+    pjrt_topology *topology;
+} pjrt_topology_args;
+
+typedef struct pjrt_descriptions_args {
+    pjrt_head head;
+    pjrt_topology *topology;
+    /* --- */
+    pjrt_chip_about *const *about;
+    size_t n;
+    PJRT_LATER;
+} pjrt_descriptions_args;
+
+typedef struct pjrt_compile_ahead_args {
+    pjrt_head head;
+    const pjrt_topology *topology;
+    const pjrt_program *program;
+    const char *options;
+    size_t options_bytes;
+    pjrt_client *client; /* NULL: none */
+    /* --- */
+    pjrt_unloaded *executable;
+    PJRT_LATER;
+} pjrt_compile_ahead_args;
+
+typedef struct pjrt_unloaded_args {
+    pjrt_head head;
+    pjrt_unloaded *executable;
+} pjrt_unloaded_args;
+
+typedef struct pjrt_unloaded_memory_args {
+    pjrt_head head;
+    pjrt_unloaded *executable;
+    /* --- */
+    int64_t code, arguments, results, alias, scratch; /* bytes on a chip; alias: of arguments that results take */
+    int64_t host_code, host_arguments, host_results, host_alias, host_scratch;
+    PJRT_LATER;
+} pjrt_unloaded_memory_args;
+
+typedef struct pjrt_cost_args {
+    pjrt_head head;
+    pjrt_unloaded *executable;
+    /* --- */
+    size_t n;
+    const pjrt_named_value *value;
+    PJRT_LATER;
+} pjrt_cost_args;
 
 #endif

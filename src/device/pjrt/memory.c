@@ -208,18 +208,21 @@ static pjrt_item *find_item(pjrt_block *block, const char *address, size_t bytes
 static stk_status clear_way(pjrt_device *device, pjrt_block *block, const char *address, size_t bytes)
 {
     int n = 0;
+    stk_status status = STK_OK;
     for (int i = 0; i < block->n_items; i++) {
         pjrt_item item = block->item[i];
         bool in_way = overlaps(&item, address, bytes) && !is_exact(&item, address, bytes);
         bool is_inside = item.address >= address && item.address + item.bytes <= address + bytes;
-        if (in_way && item.content && !is_inside && !block->scratch) STK_RETURN_IF_ERROR(bring_back(device, &item));
-        if (in_way)
-            pjrt_drop_content(device, item.content);
-        else
+        if (!in_way) {
             block->item[n++] = item;
+            continue;
+        }
+        bool is_lost = is_inside || block->scratch || !item.content;
+        if (!is_lost && status == STK_OK) status = bring_back(device, &item);
+        pjrt_drop_content(device, item.content);
     }
     block->n_items = n;
-    return STK_OK;
+    return status;
 }
 
 stk_status pjrt_put_content(pjrt_device *device, pjrt_block *block, char *address, size_t bytes, pjrt_content *content)

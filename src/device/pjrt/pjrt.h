@@ -6,6 +6,7 @@
  *   module.c    the text of a module (module.h); lower/ has a file for each family of ops
  *   capture.c   a list of entries as a module: what is read before it is written are its arguments, what the program
  *               leaves behind its results; compiled once for each text
+ *   compile.c   XLA's options; compiling for chips that are not here
  *   queue.c     queues and events
  *
  * A kernel never runs by itself. The addresses that entries name are only names: a capture follows which value lies at
@@ -34,6 +35,8 @@ typedef struct pjrt_plugin {
 /* Loads the plug-in that "tpu", a name, or a path (with a '/') means, once in the process; it stays. NULL: that of
  * STOKER_PJRT_PATH. Threads: any. */
 stk_status pjrt_load(const char *name, const pjrt_plugin **out);
+/* The same without its devices, of which none need be here: to compile alone. Threads: one at a time. */
+stk_status pjrt_load_compiler(const char *name, pjrt_plugin *out);
 /* Plug-ins that were asked for by name or path have numbers, in turn. The class 'pjrt' means these; where there are
  * none, the chips of STOKER_PJRT_PATH. Threads: any. */
 stk_status pjrt_find(const char *name, int *number);
@@ -118,9 +121,9 @@ pjrt_type pjrt_type_of(stk_dtype dtype);
 /* Work that is under way. Shared by a queue and events. */
 typedef struct pjrt_work {
     pjrt_event *event;
-    pjrt_content *content;   /* what it reads; NULL: none */
-    int32_t *ids;            /* [n_checks]: what a program found, see pjrt_check; owned; NULL: none */
-    const pjrt_check *check; /* [n_checks], of a capture; outlives its work */
+    pjrt_content *content; /* what it reads; NULL: none */
+    int32_t *ids;          /* [n_checks]: what a program found, see pjrt_check; owned; NULL: none */
+    pjrt_check *check;     /* [n_checks], owned */
     int n_checks;
     int n_users;
 } pjrt_work;
@@ -138,6 +141,22 @@ stk_status pjrt_keep(stk_capture *capture, const stk_kept *kept, int n_kept);
 void pjrt_release(stk_capture *capture);
 stk_status pjrt_launch(stk_queue *queue, const stk_capture *capture, int *i_failed);
 void pjrt_free_compiled(pjrt_device *device);
+
+/* --- compiling (compile.c) --- */
+
+/* XLA's options for one program on the chip with that id. */
+void pjrt_print_options(const pjrt_plugin *plugin, int chip_id, stk_text *out);
+
+/* What a compiler says of a program for a chip. */
+typedef struct pjrt_ahead {
+    int64_t arguments_bytes, results_bytes, alias_bytes, scratch_bytes, code_bytes;
+    double flops, bytes; /* of one run; 0: not told */
+    int64_t compile_ns;
+} pjrt_ahead;
+
+/* Compiles the text of a module for the first chip of a topology ("v5e:2x2") that need not be here. chip: its name. */
+stk_status pjrt_compile_ahead(const pjrt_plugin *compiler, const char *topology, stk_text *module, stk_text *chip,
+                              pjrt_ahead *out);
 
 /* What a kernel is: its call. */
 typedef struct pjrt_kernel {

@@ -236,6 +236,15 @@ stk_status pjrt_load(const char *name, const pjrt_plugin **out)
     return status;
 }
 
+stk_status pjrt_load_compiler(const char *name, pjrt_plugin *out)
+{
+    pjrt_initialize_args initialize = {.head = {sizeof(initialize), NULL}};
+    *out = (pjrt_plugin){.client = NULL};
+    STK_RETURN_IF_ERROR(find_path(name, out->path, sizeof(out->path)));
+    STK_RETURN_IF_ERROR(open_library(out));
+    return pjrt_call(out, PJRT_PLUGIN_INITIALIZE, &initialize, "starting");
+}
+
 stk_status pjrt_find(const char *name, int *number)
 {
     const pjrt_plugin *plugin;

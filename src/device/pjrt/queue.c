@@ -64,6 +64,7 @@ static void drop_work(pjrt_device *device, pjrt_work *work)
     pjrt_destroy_event(device->plugin, work->event);
     pjrt_drop_content(device, work->content);
     free(work->ids);
+    free(work->check);
     free(work);
 }
 
@@ -138,6 +139,7 @@ stk_status pjrt_add_work(stk_queue *base, pjrt_work work)
         pjrt_destroy_event(device_of(base)->plugin, work.event);
         pjrt_drop_content(device_of(base), work.content);
         free(work.ids);
+        free(work.check);
         free(kept);
         return status;
     }

@@ -111,6 +111,35 @@ SAME_FIELD(pjrt_execute_args, done, PJRT_LoadedExecutable_Execute_Args, device_c
 SAME_FIELD(pjrt_execute_args, chip, PJRT_LoadedExecutable_Execute_Args, execute_device);
 LONG_ENOUGH(pjrt_execute_args, PJRT_LoadedExecutable_Execute_Args);
 
+SAME_SLOT(PJRT_UNLOADED_DESTROY, PJRT_Executable_Destroy);
+SAME_SLOT(PJRT_UNLOADED_COST, PJRT_Executable_GetCostAnalysis);
+SAME_SLOT(PJRT_UNLOADED_MEMORY, PJRT_Executable_GetCompiledMemoryStats);
+SAME_SLOT(PJRT_TOPOLOGY_CREATE, PJRT_TopologyDescription_Create);
+SAME_SLOT(PJRT_TOPOLOGY_DESTROY, PJRT_TopologyDescription_Destroy);
+SAME_SLOT(PJRT_TOPOLOGY_DESCRIPTIONS, PJRT_TopologyDescription_GetDeviceDescriptions);
+SAME_SLOT(PJRT_COMPILE, PJRT_Compile);
+SAME_FIELD(pjrt_named_value, name, PJRT_NamedValue, name);
+SAME_FIELD(pjrt_named_value, type, PJRT_NamedValue, type);
+SAME_FIELD(pjrt_named_value, integers, PJRT_NamedValue, int64_array_value);
+SAME_FIELD(pjrt_named_value, number, PJRT_NamedValue, float_value);
+SAME_FIELD(pjrt_named_value, n, PJRT_NamedValue, value_size);
+_Static_assert(sizeof(pjrt_named_value) == sizeof(PJRT_NamedValue), "named values stand in arrays");
+SAME_FIELD(pjrt_topology_create_args, option, PJRT_TopologyDescription_Create_Args, create_options);
+SAME_FIELD(pjrt_topology_create_args, topology, PJRT_TopologyDescription_Create_Args, topology);
+SAME_FIELD(pjrt_topology_args, topology, PJRT_TopologyDescription_Destroy_Args, topology);
+SAME_FIELD(pjrt_descriptions_args, about, PJRT_TopologyDescription_GetDeviceDescriptions_Args, descriptions);
+SAME_FIELD(pjrt_descriptions_args, n, PJRT_TopologyDescription_GetDeviceDescriptions_Args, num_descriptions);
+SAME_FIELD(pjrt_compile_ahead_args, topology, PJRT_Compile_Args, topology);
+SAME_FIELD(pjrt_compile_ahead_args, options_bytes, PJRT_Compile_Args, compile_options_size);
+SAME_FIELD(pjrt_compile_ahead_args, executable, PJRT_Compile_Args, executable);
+LONG_ENOUGH(pjrt_compile_ahead_args, PJRT_Compile_Args);
+SAME_FIELD(pjrt_unloaded_args, executable, PJRT_Executable_Destroy_Args, executable);
+SAME_FIELD(pjrt_unloaded_memory_args, code, PJRT_Executable_GetCompiledMemoryStats_Args, generated_code_size_in_bytes);
+SAME_FIELD(pjrt_unloaded_memory_args, scratch, PJRT_Executable_GetCompiledMemoryStats_Args, temp_size_in_bytes);
+LONG_ENOUGH(pjrt_unloaded_memory_args, PJRT_Executable_GetCompiledMemoryStats_Args);
+SAME_FIELD(pjrt_cost_args, n, PJRT_Executable_GetCostAnalysis_Args, num_properties);
+SAME_FIELD(pjrt_cost_args, value, PJRT_Executable_GetCostAnalysis_Args, properties);
+
 #define SAME_NUMBER(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours)
 SAME_NUMBER(PJRT_CODE_RESOURCE_EXHAUSTED, PJRT_Error_Code_RESOURCE_EXHAUSTED);
 SAME_NUMBER(PJRT_CODE_UNIMPLEMENTED, PJRT_Error_Code_UNIMPLEMENTED);
@@ -125,3 +154,5 @@ SAME_NUMBER(PJRT_F16, PJRT_Buffer_Type_F16);
 SAME_NUMBER(PJRT_F32, PJRT_Buffer_Type_F32);
 SAME_NUMBER(PJRT_F64, PJRT_Buffer_Type_F64);
 SAME_NUMBER(PJRT_BF16, PJRT_Buffer_Type_BF16);
+SAME_NUMBER(PJRT_VALUE_INTEGERS, PJRT_NamedValue_kInt64List);
+SAME_NUMBER(PJRT_VALUE_FLOAT, PJRT_NamedValue_kFloat);

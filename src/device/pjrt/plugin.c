@@ -142,6 +142,16 @@ static stk_status find_tpu(char *out, size_t size)
     return STK_OK;
 }
 
+/* libtpu itself looks for chips for many minutes where there are none. */
+static stk_status check_tpu(void)
+{
+    char path[64];
+    if (find_by_pattern("/dev/accel[0-9]*", path, sizeof(path)) ||
+        find_by_pattern("/dev/vfio/[0-9]*", path, sizeof(path)))
+        return STK_OK;
+    return stk_fail(STK_NO_DEVICE, "no TPU is here: neither /dev/accel0 nor a device in /dev/vfio is there");
+}
+
 static stk_status find_path(const char *name, char *out, size_t size)
 {
     const char *own = getenv("STOKER_PJRT_PATH");
@@ -228,6 +238,7 @@ stk_status pjrt_load(const char *name, const pjrt_plugin **out)
 {
     char path[sizeof(((pjrt_plugin *)NULL)->path)];
     *out = NULL;
+    if (name && !strcmp(name, "tpu")) STK_RETURN_IF_ERROR(check_tpu());
     STK_RETURN_IF_ERROR(find_path(name, path, sizeof(path)));
     stk_once_run(&once, make_lock);
     stk_mutex_lock(&loaded.lock);

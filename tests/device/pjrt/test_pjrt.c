@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "engine/engine.h"
@@ -232,6 +233,7 @@ static void what_is_no_plugin_is_said(void **state)
     expect_refused("pjrt:no such plugin", "is neither a plug-in's name nor a path");
     expect_refused("pjrt:/lib/x86_64-linux-gnu/libm.so.6", "libm.so.6");
     if (!has_plugin()) expect_refused("pjrt", "STOKER_PJRT_PATH");
+    if (access("/dev/accel0", F_OK) != 0 && access("/dev/vfio", F_OK) != 0) expect_refused("tpu", "no TPU is here");
 }
 
 /* --- programs come and go --- */

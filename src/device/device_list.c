@@ -2,6 +2,11 @@
 #include "device/device.h"
 
 const stk_device_class *const stk_device_classes[] = {
-    &stk_device_class_cpu, &stk_device_class_reference, &stk_device_class_cuda, &stk_device_class_opencl,
-    &stk_device_class_pjrt, &stk_device_class_tpu, NULL,
+    &stk_device_class_cpu,
+    &stk_device_class_reference,
+    &stk_device_class_cuda,
+    &stk_device_class_opencl,
+    &stk_device_class_pjrt,
+    &stk_device_class_tpu,
+    NULL,
 };

@@ -38,6 +38,8 @@ stk_status pjrt_lower_unary(pjrt_module *m, const stk_op_call *call, int n_in, c
         [STK_UNARY_abs] = "abs",
         [STK_UNARY_exp] = "exponential",
         [STK_UNARY_log] = "log",
+        [STK_UNARY_log1p] = "log_plus_one",
+        [STK_UNARY_expm1] = "exponential_minus_one",
         [STK_UNARY_sqrt] = "sqrt",
         [STK_UNARY_rsqrt] = "rsqrt",
         [STK_UNARY_tanh] = "tanh",

@@ -64,6 +64,9 @@ def commands(page):
     return [line for line in lines + spans if re.match(r"(stoker|build/stoker|build/stoker-watch|\./dev) ", line)]
 
 
+BENCH_VERBS = ("compare", "cost", "part", "submit")  # of a verb that has work of its own
+
+
 def words_of(line):
     line = re.split(r"\s+#\s|\s{3,}", line)[0]
     try:
@@ -79,7 +82,8 @@ def check_stoker(page, line, words):
     if page in SHOW_NEW and f'cli_{words[0]} = {{"{words[0]}"' in read(page):
         return  # the one that it adds
     check(words[0] in verbs, f"{page}: `{line}`: there is no verb '{words[0]}'")
-    verb = tuple(words[:2]) if words[0] in ("data", "tokenizer") and len(words) > 1 else (words[0],)
+    is_group = words[0] in ("data", "tokenizer") or words[0] == "bench" and words[1:2] and words[1] in BENCH_VERBS
+    verb = tuple(words[:2]) if is_group and len(words) > 1 else (words[0],)
     known = help_of(*verb) + (help_of(words[0]) if len(verb) > 1 else "")
     for word in words[len(verb):]:
         if word == "--":

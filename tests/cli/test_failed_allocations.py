@@ -24,7 +24,7 @@ SWEEP = os.environ.get("STK_ALLOC_SWEEP", "")
 POINTS = 24  # of a verb, where the sweep is thin
 
 # Numbers that a clock or the machine says, not the work.
-MEASURED = re.compile(r"(_s|_ms|_ms_median|_share|_rss_bytes|time|joules|energy.*|input|host|launch|compute|idle|communication)$")
+MEASURED = re.compile(r"(_s|_ms|_ms_median|_per_s_overall|_share|_rss_bytes|time|joules|energy.*|input|host|launch|compute|idle|communication)$")
 
 
 def shape(value, key=""):

@@ -163,7 +163,7 @@ static void examples_in_the_docs_are_parts_of_recipes(void **state)
         size_t n = strlen(names.name[i]);
         if (n < 3 || strcmp(names.name[i] + n - 3, ".md")) continue;
         if (!strncmp(names.name[i], "adding-", 7))
-            continue; /* They name what they add; tools/follow_docs.py runs them. */
+            continue;                                     /* They name what they add; tools/follow_docs.py runs them. */
         if (!strcmp(names.name[i], "bench.md")) continue; /* Suites and prices; cli/bench reads such. */
         snprintf(path, sizeof(path), "%s/docs/%s", STK_SOURCE_DIR, names.name[i]);
         try_file(path);

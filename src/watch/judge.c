@@ -38,8 +38,9 @@ static double find_cost(const stk_watch_rule *rule, const stk_watch_signals *sig
     return isnan(cost) ? NAN : fmax(0, fmin(1, cost));
 }
 
-/* How often first verdicts were right among generated jobs (tests/watch/generated, seeds below 201), by how far a part
- * of the account leads, and by how clearly the signals of another rule agree; in between, on a line. */
+/* How often first verdicts are right, set by hand to agree with generated jobs (tests/watch/generated, seeds below
+ * 201), by how far a part of the account leads, and by how clearly the signals of another rule agree; in between, on a
+ * line. */
 enum { POINTS = 4 };
 static const double by_lead[POINTS][2] = {{0, 0.6}, {0.1, 0.8}, {0.3, 0.93}, {0.6, 0.97}};
 static const double by_score[POINTS][2] = {{0.4, 0.6}, {0.6, 0.8}, {0.75, 0.93}, {1, 0.97}};

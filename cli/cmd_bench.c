@@ -68,6 +68,7 @@ static bool split_command(const char *text, command_text *out)
     out->text = malloc(strlen(text) + 1);
     if (!out->text) return false;
     strcpy(out->text, text);
+    memset(out->word, 0, sizeof(out->word)); /* the words end with NULL */
     if (strpbrk(text, "|&;<>()$`\\\"'*?[]#~=%{}\n")) {
         out->word[0] = shell;
         out->word[1] = option;
@@ -227,8 +228,10 @@ static stk_status prepare(bench_job *job, stk_bench_machine *machine)
     for (int i = 0; i < job->suite.n_prepare; i++) {
         command_text command;
         stk_bench_run unused = {0};
-        if (!split_command(job->suite.prepare[i], &command))
-            return stk_fail(STK_INVALID, "an empty command in 'prepare'");
+        if (!split_command(job->suite.prepare[i], &command)) {
+            free(command.text);
+            return stk_fail(STK_INVALID, "an empty command in 'prepare', or no memory for it");
+        }
         stk_bench_start start = {.argv = command.word, .is_stopped = cli_stopped};
         stk_status status = stk_bench_command_run(&start, machine, &unused);
         free(command.text);

@@ -98,6 +98,7 @@ stk_status stk_measure_plan_make(const stk_measure *list, int n, stk_value outpu
         return stk_fail(STK_INVALID, "metrics compare the model's output with its target, and it has not both");
     stk_shape x = stk_value_shape(output), y = stk_value_shape(target);
     out->are_classes = shares || (stk_value_dtype(target) == STK_I32 && y.rank == x.rank - 1);
+    out->is_row = x.rank == 2 && y.rank == 1;
     out->n_classes = x.rank > 1 ? x.dim[x.rank - 1] : 1;
     if (!out->are_classes && !stk_shape_equal(x, y)) {
         char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];

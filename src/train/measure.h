@@ -17,6 +17,7 @@ typedef struct stk_measure_plan {
     stk_measure list[STK_MOST_MEASURES];
     int n;
     bool are_classes;              /* the target holds class numbers; else it is like the output */
+    bool is_row;                   /* the output is one row of numbers a sample, with one target each */
     int64_t n_classes;             /* K: the last side of the output */
     int64_t start[STK_N_MEASURES]; /* of the sums of each kind that is in the list */
     int64_t n_sums;

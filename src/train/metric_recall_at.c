@@ -12,9 +12,13 @@ static const stk_key keys[] = {{.name = "k",
 
 static stk_status check(const stk_measure_plan *plan, const stk_measure *m)
 {
-    (void)plan;
-    if (m->k >= 1 && m->k <= STK_MOST_NEIGHBOURS) return STK_OK;
-    return stk_fail(STK_INVALID, "metric 'recall_at': k is %d, and must be from 1 to %d", m->k, STK_MOST_NEIGHBOURS);
+    if (m->k < 1 || m->k > STK_MOST_NEIGHBOURS)
+        return stk_fail(STK_INVALID, "metric 'recall_at': k is %d, and must be from 1 to %d", m->k,
+                        STK_MOST_NEIGHBOURS);
+    if (!plan->is_row)
+        return stk_fail(STK_INVALID, "metric 'recall_at' compares one row of numbers a sample, with one label each; the "
+                                     "model's output has another shape");
+    return STK_OK;
 }
 
 const stk_measure_class stk_measure_class_recall_at = {

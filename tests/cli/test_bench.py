@@ -159,7 +159,7 @@ def submission():
     refused(["bench", "submit", "one"], 2, "--check")
     touched = result("one")
     touched["cases"][0]["summary"]["median"]["value"] *= 0.9
-    touched["cases"][0]["runs"][-1]["counted"] = False
+    [run for run in touched["cases"][0]["runs"] if run["counted"]][-1]["counted"] = False
     touched["machine"]["processor"] = None
     shutil.copytree("one", "touched")
     with open("touched/result.json", "w") as f:

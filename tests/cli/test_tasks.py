@@ -142,6 +142,7 @@ def rows():
     refused(["predict", "rows", "table.csv"], 1, "learned from f32[3] a sample, not from pictures", "stoker eval rows")
     refused(["train", path, "--set", "metrics=[f1]"], 1, "which only 'recall_at' measures, not 'f1'")
     refused(["train", path, "--set", "metrics=[{recall_at: 0}]"], 1, "from 1 to 99999")
+    refused(["train", recipe("points", "mse", 1, ONE), "--set", "metrics=[recall_at]"], 1, "is of classes")
     refused(["train", recipe("bad", "triplet", 4, ONE)], 1, "'triplet' takes one row of numbers, and a class number")
 
 

@@ -16,8 +16,9 @@ static stk_status check(const stk_measure_plan *plan, const stk_measure *m)
         return stk_fail(STK_INVALID, "metric 'recall_at': k is %d, and must be from 1 to %d", m->k,
                         STK_MOST_NEIGHBOURS);
     if (!plan->is_row)
-        return stk_fail(STK_INVALID, "metric 'recall_at' compares one row of numbers a sample, with one label each; the "
-                                     "model's output has another shape");
+        return stk_fail(STK_INVALID,
+                        "metric 'recall_at' compares one row of numbers a sample, with one label each; the "
+                        "model's output has another shape");
     return STK_OK;
 }
 

@@ -59,7 +59,7 @@ int main(void)
     simulation s = {.r = 3.9};
     const stk_array_field fields[] = {{.name = "signal", .dtype = STK_F32, .sample = STK_SHAPE(WINDOW)},
                                       {.name = "next", .dtype = STK_F32}};
-    const stk_generator generator = {.n_samples = N_SAMPLES, .begin = begin, .next = next, .user = &s};
+    const stk_sample_generator generator = {.n_samples = N_SAMPLES, .begin = begin, .next = next, .user = &s};
     stk_dataset *dataset = stk_dataset_generator(fields, 2, &generator);
     stk_dataset_apply_to(dataset, "signal", stk_scale(2));
     stk_dataset_batch(dataset, 64, false);

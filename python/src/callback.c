@@ -347,7 +347,8 @@ stk_dataset *core_generator_source(core_dataset *dataset, int64_t n_samples, PyO
 {
     core_callback *callback = add_callback(dataset, function);
     if (!callback || !read_fields(callback, fields)) return NULL;
-    stk_generator generator = {.n_samples = n_samples, .begin = begin_epoch, .next = next_sample, .user = callback};
+    stk_sample_generator generator = {
+        .n_samples = n_samples, .begin = begin_epoch, .next = next_sample, .user = callback};
     return stk_dataset_generator(callback->field, callback->n_fields, &generator);
 }
 

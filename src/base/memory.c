@@ -64,6 +64,10 @@ void stk_memory_free(stk_memory *memory)
 
 void stk_memory_get_stats(const stk_memory *memory, stk_memory_stats *out)
 {
+    if (!memory) {
+        *out = (stk_memory_stats){0};
+        return;
+    }
     *out = (stk_memory_stats){.limit_bytes = atomic_load(&memory->limit),
                               .used_bytes = atomic_load(&memory->used),
                               .peak_bytes = atomic_load(&memory->peak),

@@ -40,6 +40,7 @@ void stk_graph_free(stk_graph *graph)
 
 stk_status stk_graph_status(const stk_graph *graph)
 {
+    if (!graph) return stk_fail(STK_INVALID, "there is no graph");
     return graph->status == STK_OK ? STK_OK : stk_fail(graph->status, "%s", graph->error);
 }
 

@@ -68,6 +68,7 @@ static void print_node(const stk_graph *graph, const stk_node *node, stk_text *o
 
 char *stk_graph_print(const stk_graph *graph)
 {
+    if (!graph) return NULL;
     stk_text out = {0};
     for (int i = 0; i < graph->n_nodes; i++)
         print_node(graph, &graph->node[i], &out);

@@ -131,6 +131,7 @@ void stk_classifier_close(stk_classifier *classifier)
 
 stk_status stk_classifier_predict(stk_classifier *c, const char *image, stk_prediction *out, int n_top, int *n_out)
 {
+    if (!c) return stk_fail(STK_INVALID, "there is no classifier");
     stk_span bytes;
     stk_status status;
     bool fitted;

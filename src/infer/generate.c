@@ -111,6 +111,7 @@ stk_status stk_generator_feed(stk_generator *g, const int32_t *tokens, int64_t n
 
 void stk_generator_clear(stk_generator *g)
 {
+    if (!g) return;
     memset(g->token, 0, (size_t)g->config.positions * sizeof(*g->token));
     g->n_tokens = 0;
     g->n_fed = 0;
@@ -119,27 +120,32 @@ void stk_generator_clear(stk_generator *g)
 
 const float *stk_generator_logits(const stk_generator *generator)
 {
+    if (!generator) return NULL;
     return generator->logits;
 }
 
 stk_status stk_generator_sample(stk_generator *g, const stk_sampling *sampling, int32_t *token)
 {
+    if (!g) return stk_fail(STK_INVALID, "there is no generator");
     if (!g->logits) return stk_fail(STK_INVALID, "nothing was fed yet, of which a token could be the next");
     return stk_sample(g->logits, g->config.vocabulary, sampling, g->n_fed, g->candidate, token);
 }
 
 int64_t stk_generator_vocabulary(const stk_generator *generator)
 {
+    if (!generator) return 0;
     return generator->config.vocabulary;
 }
 
 int64_t stk_generator_positions(const stk_generator *generator)
 {
+    if (!generator) return 0;
     return generator->config.positions;
 }
 
 int64_t stk_generator_n_tokens(const stk_generator *generator)
 {
+    if (!generator) return 0;
     return generator->n_tokens;
 }
 

@@ -38,12 +38,14 @@ void stk_model_free(stk_model *model)
 
 stk_status stk_model_status(const stk_model *model)
 {
+    if (!model) return stk_fail(STK_INVALID, "there is no model");
     if (!model->graph) return stk_fail(STK_NO_MEMORY, "cannot allocate memory for a model");
     return stk_graph_status(model->graph);
 }
 
 stk_graph *stk_model_graph(stk_model *model)
 {
+    if (!model) return NULL;
     return model->graph;
 }
 
@@ -71,21 +73,25 @@ static stk_value add_input(stk_model *model, const char *name, stk_dtype dtype, 
 
 stk_value stk_model_input_shape(stk_model *model, stk_dtype dtype, stk_shape sample)
 {
+    if (!model) return (stk_value){0};
     return add_input(model, "image", dtype, sample);
 }
 
 stk_value stk_model_input_named(stk_model *model, const char *name, stk_dtype dtype, stk_shape sample)
 {
+    if (!model) return (stk_value){0};
     return add_input(model, name, dtype, sample);
 }
 
 stk_value stk_model_label_shape(stk_model *model, stk_dtype dtype, stk_shape sample)
 {
+    if (!model) return (stk_value){0};
     return add_input(model, "label", dtype, sample);
 }
 
 stk_value stk_model_label(stk_model *model)
 {
+    if (!model) return (stk_value){0};
     return stk_model_label_shape(model, STK_I32, (stk_shape){.rank = 0});
 }
 
@@ -117,6 +123,7 @@ static int32_t find_logits(const stk_graph *graph, stk_value loss)
 
 void stk_model_loss(stk_model *model, stk_value loss)
 {
+    if (!model) return;
     if (!is_usable(model, "loss", loss)) return;
     stk_shape shape = stk_value_shape(loss);
     if (shape.rank != 1) {
@@ -137,6 +144,7 @@ void stk_model_loss(stk_model *model, stk_value loss)
 
 void stk_model_loss_weight(stk_model *model, stk_value weight)
 {
+    if (!model) return;
     char text[STK_SHAPE_TEXT_BYTES];
     if (!is_usable(model, "loss's weight", weight)) return;
     if (stk_value_shape(weight).rank == 1 && stk_value_dtype(weight) == STK_F32)
@@ -151,37 +159,44 @@ void stk_model_loss_weight(stk_model *model, stk_value weight)
 
 void stk_model_output(stk_model *model, stk_value logits)
 {
+    if (!model) return;
     if (is_usable(model, "output", logits)) model->output = logits.id;
 }
 
 void stk_model_embedding(stk_model *model, stk_value rows)
 {
+    if (!model) return;
     stk_model_output(model, rows);
     if (model->graph) model->is_embedding = true;
 }
 
 bool stk_model_is_embedding(const stk_model *model)
 {
+    if (!model) return false;
     return model->is_embedding;
 }
 
 stk_value stk_model_get_loss(const stk_model *model)
 {
+    if (!model) return (stk_value){0};
     return (stk_value){model->graph, model->loss};
 }
 
 stk_value stk_model_get_loss_weight(const stk_model *model)
 {
+    if (!model) return (stk_value){0};
     return (stk_value){model->graph, model->weight};
 }
 
 stk_value stk_model_get_output(const stk_model *model)
 {
+    if (!model) return (stk_value){0};
     return (stk_value){model->graph, model->output};
 }
 
 void stk_model_target(stk_model *model, stk_value target, bool ignores, int64_t ignore_index)
 {
+    if (!model) return;
     stk_graph *graph = model->graph;
     if (!graph || graph->status != STK_OK) return;
     if (target.graph != graph || target.id < 0 || target.id >= graph->n_values) {
@@ -195,6 +210,7 @@ void stk_model_target(stk_model *model, stk_value target, bool ignores, int64_t 
 
 stk_value stk_model_get_target(const stk_model *model, bool *ignores, int64_t *ignore_index)
 {
+    if (!model) return (stk_value){0};
     if (ignores) *ignores = model->ignores;
     if (ignore_index) *ignore_index = model->ignore_index;
     return (stk_value){model->graph, model->target};

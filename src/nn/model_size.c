@@ -43,6 +43,7 @@ static double count_flops(stk_graph *graph, int32_t id)
 
 stk_model_size stk_model_get_size(const stk_model *model)
 {
+    if (!model) return (stk_model_size){0};
     stk_model_size size = {0};
     if (stk_model_status(model) != STK_OK) return size;
     stk_value loss = stk_model_get_loss(model), output = stk_model_get_output(model);

@@ -98,7 +98,7 @@ static stk_value transpose(stk_value x, stk_value weight, const stk_window *wind
 {
     stk_attrs attrs = stk_attrs_zero();
     stk_shape shape;
-    if (x.id < 0 || weight.id < 0) return stk_rule_none(x.graph);
+    if (!x.graph || x.id < 0 || weight.id < 0) return stk_rule_none(x.graph);
     stk_status status = find_shape(stk_value_shape(x), stk_value_shape(weight), window, n_dims, more, &shape);
     if (status != STK_OK) return stk_rule_fail(x.graph, status);
     attrs.window = *window;

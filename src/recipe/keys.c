@@ -156,6 +156,7 @@ static const stk_key recipe_keys[] = {
      .type = STK_KEY_LIST,
      .element = &metric_key,
      .one_is_list = true,
+     .may_be_empty = true,
      .doc = "What else is measured, in training and in evaluation: [f1, auc, {top_k: 3}]. See losses.md. Default: "
             "accuracy, and top-5 of more than five classes."},
     {.name = "optimizer",

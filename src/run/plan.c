@@ -11,6 +11,7 @@
 
 stk_status stk_run_measure(stk_run *run, stk_device_speed *out)
 {
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
     stk_device_config config = {.n_threads = (int)run->recipe->max_threads};
     /* What `auto` becomes is known once a program was built. */
     bool is_bf16 = run->trainer->compute == STK_BF16 || run->recipe->precision == STK_PRECISION_BF16;
@@ -55,6 +56,7 @@ done:
 
 stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memory_plan *out)
 {
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
     stk_trainer_config config = stk_run_config(run);
     *out = (stk_memory_plan){0};
     if (request->unlimited) {

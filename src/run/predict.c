@@ -89,6 +89,7 @@ static stk_status check_predicts(const stk_run *run, const stk_dataset *dataset,
 
 stk_status stk_run_check_predict(const stk_run *run)
 {
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
     int i_part;
     int64_t n_out;
     return check_predicts(run, find_dataset(run, &i_part), &n_out);
@@ -132,6 +133,7 @@ static void warn_fitted(stk_run *run, const char *file, stk_span bytes)
 
 stk_status stk_run_input(const stk_run *run, stk_dtype *dtype, stk_shape *shape, int64_t *n_out)
 {
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
     int i_part;
     const stk_dataset *dataset = find_dataset(run, &i_part);
     STK_RETURN_IF_ERROR(check_predicts(run, dataset, n_out));
@@ -150,6 +152,7 @@ static stk_status predict(stk_run *run, const void *sample, float *out, int64_t 
 
 stk_status stk_run_predict_sample(stk_run *run, const void *sample, float *out, int64_t n_out)
 {
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
     int i_part;
     int64_t n;
     STK_RETURN_IF_ERROR(check_predicts(run, find_dataset(run, &i_part), &n));
@@ -159,6 +162,7 @@ stk_status stk_run_predict_sample(stk_run *run, const void *sample, float *out, 
 
 stk_status stk_run_predict(stk_run *run, const char *file, stk_prediction *out, int n_top, int *n_out)
 {
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
     stk_status status;
     stk_span bytes = {0};
     int i_part;

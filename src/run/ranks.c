@@ -26,6 +26,7 @@ stk_status stk_run_open_ranks(stk_run *run)
 
 int stk_run_rank(const stk_run *run)
 {
+    if (!run) return 0;
     return run->comm ? run->comm->rank : 0;
 }
 

@@ -237,6 +237,7 @@ stk_status stk_run_open_text(const char *recipe, const char *record, const stk_r
 
 void stk_run_stop(stk_run *run)
 {
+    if (!run) return;
     stk_trainer_stop(run->trainer);
 }
 
@@ -264,11 +265,13 @@ void stk_run_close(stk_run *run)
 
 const char *stk_run_skipped(const stk_run *run, int64_t i)
 {
+    if (!run) return NULL;
     return stk_trainer_skipped(run->trainer, i);
 }
 
 const char *stk_run_saved(const stk_run *run)
 {
+    if (!run) return NULL;
     return run->saved[0] && stk_path_is_dir(run->saved) ? run->saved : NULL;
 }
 
@@ -380,6 +383,7 @@ done:
 
 int64_t stk_run_step(const stk_run *run)
 {
+    if (!run) return 0;
     return run->loaded_step;
 }
 
@@ -399,6 +403,7 @@ static stk_status evaluate_train(stk_run *run, stk_metrics *out)
 
 stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics *out)
 {
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
     const stk_dataset *dataset = NULL;
     if (run->recipe->record)
         return stk_fail(STK_INVALID, "the run was opened without its data, so there is nothing to evaluate on");

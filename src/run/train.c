@@ -489,6 +489,7 @@ static stk_status lead(stk_run *run, stk_run_result *out)
 
 stk_status stk_run_train(stk_run *run, stk_run_result *out)
 {
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
     *out = (stk_run_result){.evaluated_step = 0};
     stk_status status = stk_run_is_first(run) ? lead(run, out) : follow(run, out);
     return stk_run_end_beats(run, stk_run_tell_failure(run, status));

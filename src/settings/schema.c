@@ -175,7 +175,8 @@ static stk_status check_list(stk_yaml *yaml, stk_yaml_node *node, const stk_key 
     if (node->kind != STK_YAML_SEQUENCE && key->one_is_list && !stk_yaml_is_null(node))
         STK_RETURN_IF_ERROR(wrap(yaml, node, NULL));
     if (node->kind != STK_YAML_SEQUENCE) return stk_yaml_fail(node, "'%s' must be a list: [a, b]", key->name);
-    if (key->one_is_list && !node->child) return stk_yaml_fail(node, "'%s' is an empty list", key->name);
+    if (key->one_is_list && !key->may_be_empty && !node->child)
+        return stk_yaml_fail(node, "'%s' is an empty list", key->name);
     for (stk_yaml_node *child = node->child; child; child = child->next)
         STK_RETURN_IF_ERROR(stk_schema_check(yaml, child, key->element));
     return STK_OK;

@@ -36,6 +36,7 @@ struct stk_key {
     bool required, above;      /* above: least itself is not allowed */
     bool no_short;             /* MAP: nothing but a map will do */
     bool one_is_list;          /* LIST */
+    bool may_be_empty;         /* LIST with one_is_list: [] says none */
     bool may_change;           /* when a run goes on, without making it another run */
     bool is_path;              /* TEXT: of data, which are looked for in several folders; not if it is one of words */
     const char *alone;         /* NAMED: NULL: nothing but a map will do */

@@ -175,6 +175,7 @@ done:
 
 stk_status stk_trainer_predict(stk_trainer *trainer, const void *sample, float *out, int64_t n_out)
 {
+    if (!trainer) return stk_fail(STK_INVALID, "there is no trainer");
     stk_tensor_desc desc;
     STK_RETURN_IF_ERROR(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
     if (stk_model_get_output(trainer->model).id < 0)

@@ -434,6 +434,7 @@ done:
 
 stk_status stk_trainer_run(stk_trainer *trainer, int64_t n_epochs)
 {
+    if (!trainer) return stk_fail(STK_INVALID, "there is no trainer");
     STK_RETURN_IF_ERROR(stk_trainer_prepare(trainer, n_epochs));
     return stk_replicas_run(trainer, n_epochs);
 }

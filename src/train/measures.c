@@ -107,6 +107,7 @@ void stk_measures_finish(const stk_trainer *trainer, const double *sums, stk_met
 
 const double *stk_trainer_confusion(const stk_trainer *trainer, int64_t *n_classes)
 {
+    if (!trainer) return NULL;
     const stk_measure_plan *plan = &trainer->measures;
     *n_classes = plan->n_classes;
     bool is_there = stk_measure_needs(plan, stk_measure_class_confusion.sums);

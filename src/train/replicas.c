@@ -270,6 +270,7 @@ stk_status stk_replicas_run(stk_trainer *trainer, int64_t n_epochs)
 
 stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)
 {
+    if (!trainer) return stk_fail(STK_INVALID, "there is no trainer");
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
     STK_RETURN_IF_ERROR(stk_trainer_prepare(trainer, trainer->n_epochs > 0 ? trainer->n_epochs : 1));
     if (!trainer->comm) return stk_evaluate_rank(trainer, dataset, out);

@@ -27,7 +27,10 @@ static bool has_class_labels(stk_trainer *trainer)
     if (stk_model_is_embedding(trainer->model)) return false;
     if (label.id < 0 || logits.id < 0 || stk_value_shape(logits).rank != 2) return false;
     if (stk_value_shape(logits).dim[1] < 2) return false; /* a number, not one class of one */
-    if (stk_value_dtype(label) == STK_I32) return stk_value_shape(label).rank == 1;
+    bool ignores;
+    (void)stk_model_get_target(trainer->model, &ignores, NULL);
+    /* A label that does not count is no class; the metrics by name leave it out. */
+    if (stk_value_dtype(label) == STK_I32) return stk_value_shape(label).rank == 1 && !ignores;
     return has_cross_entropy(graph) && stk_shape_equal(stk_value_shape(label), stk_value_shape(logits));
 }
 

@@ -60,6 +60,7 @@ static void free_groups(stk_trainer *trainer)
 
 void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *config)
 {
+    if (!trainer) return;
     if (trainer == &no_memory_trainer || trainer->prepared) return;
     stk_replicas_free(trainer); /* of a try with another configuration */
     free(trainer->device);
@@ -150,6 +151,7 @@ void stk_trainer_set_beat(stk_trainer *trainer, stk_beat *beat)
 
 void stk_trainer_stop(stk_trainer *trainer)
 {
+    if (!trainer) return;
     trainer->stop = 1;
 }
 
@@ -409,6 +411,10 @@ static int64_t count_tokens(const stk_trainer *trainer)
 
 void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
 {
+    if (!trainer) {
+        *out = (stk_train_result){0};
+        return;
+    }
     struct rusage usage;
     double median = median_step_s(trainer);
     *out = trainer->result;
@@ -430,6 +436,7 @@ void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
 
 const char *stk_trainer_skipped(const stk_trainer *trainer, int64_t i)
 {
+    if (!trainer) return NULL;
     return i >= 0 && (size_t)i < trainer->n_skipped_texts ? trainer->skipped[i] : NULL;
 }
 

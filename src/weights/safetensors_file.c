@@ -277,16 +277,19 @@ void stk_safetensors_close(stk_safetensors_file *file)
 
 int64_t stk_safetensors_count(const stk_safetensors_file *file)
 {
+    if (!file) return 0;
     return file->n_tensors;
 }
 
 stk_safetensor stk_safetensors_at(const stk_safetensors_file *file, int64_t i)
 {
+    if (!file) return (stk_safetensor){0};
     return file->entry[i];
 }
 
 bool stk_safetensors_has(const stk_safetensors_file *file, const char *name, stk_safetensor *out)
 {
+    if (!file) return false;
     const stk_safetensor *entry = find(file, name);
     if (entry) *out = *entry;
     return entry != NULL;
@@ -294,6 +297,7 @@ bool stk_safetensors_has(const stk_safetensors_file *file, const char *name, stk
 
 stk_status stk_safetensors_get(const stk_safetensors_file *file, const char *name, stk_safetensor *out)
 {
+    if (!file) return stk_fail(STK_INVALID, "there is no file");
     if (stk_safetensors_has(file, name, out)) return STK_OK;
     const char **names = calloc((size_t)file->n_tensors + 1, sizeof(*names));
     for (int64_t i = 0; names && i < file->n_tensors; i++)
@@ -306,6 +310,7 @@ stk_status stk_safetensors_get(const stk_safetensors_file *file, const char *nam
 
 const char *stk_safetensors_metadata(const stk_safetensors_file *file, const char *key)
 {
+    if (!file) return NULL;
     for (int64_t i = 0; i < file->n_shards; i++)
         for (size_t k = 0; k < file->shard[i].set.n_metadata; k++)
             if (!strcmp(file->shard[i].set.metadata[2 * k], key)) return file->shard[i].set.metadata[2 * k + 1];

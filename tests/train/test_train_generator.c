@@ -42,7 +42,7 @@ static const stk_array_field fields[] = {{"image", STK_F32, STK_SHAPE(SIDE, SIDE
 
 static stk_dataset *make_dataset(int64_t *at, int64_t n_samples)
 {
-    const stk_generator generator = {.n_samples = n_samples, .begin = begin, .next = next, .user = at};
+    const stk_sample_generator generator = {.n_samples = n_samples, .begin = begin, .next = next, .user = at};
     stk_dataset *dataset = at ? stk_dataset_generator(fields, 2, &generator)
                               : stk_dataset_function(n_samples, fields, 2, make_sample, NULL);
     stk_dataset_batch(dataset, 16, true);

@@ -57,7 +57,7 @@ STK_API stk_stage *stk_map(const stk_map_config *config);
  *
  * Threads: the functions are called by one thread at a time, not always the same one, and by one loader at a time: a
  * second one is refused with STK_BUSY. stk_loader_close waits for a call that is under way to return. */
-typedef struct stk_generator {
+typedef struct stk_sample_generator {
     int64_t n_samples; /* in each epoch; 0: not known, until `next` says that they have ended */
     /* Begins epoch i_epoch (0, 1, ...) with its first sample; also while another one is not at its end. An error ends
      * the loader. */
@@ -71,7 +71,7 @@ typedef struct stk_generator {
      * epoch has the samples before made, and drops them. */
     stk_status (*seek)(void *user, int64_t i_epoch, int64_t i_sample);
     void *user; /* borrowed as long as the data set lives */
-} stk_generator;
+} stk_sample_generator;
 
 /* fields: names, types and shapes; their data pointers are not used. generator is borrowed for the call. Workers run
  * the stages side by side, batches keep the order, and no more is asked for than the loader's slots hold.
@@ -81,7 +81,8 @@ typedef struct stk_generator {
  * batches, combining and regrouping data sets, STK_ON_ERROR_REPLACE. A generator that ends before n_samples is an
  * error. Without n_samples a loader reads one epoch (n_epochs 1); the last batch is short or dropped, as usual; such a
  * data set cannot be trained on with a trainer, nor shared among loaders. */
-STK_API stk_dataset *stk_dataset_generator(const stk_array_field *fields, int n_fields, const stk_generator *generator);
+STK_API stk_dataset *stk_dataset_generator(const stk_array_field *fields, int n_fields,
+                                           const stk_sample_generator *generator);
 
 #ifdef __cplusplus
 }

@@ -83,6 +83,7 @@ stk_dataset *stk_dataset_mix(stk_dataset *const *datasets, const double *weights
 
 void stk_dataset_rename(stk_dataset *dataset, const char *field, const char *name)
 {
+    if (!dataset) return;
     if (!stk_dataset_can_order(dataset, "rename")) return;
     stk_source *source = dataset->source;
     size_t most = sizeof(source->field[0].name) - 1;
@@ -101,6 +102,7 @@ void stk_dataset_rename(stk_dataset *dataset, const char *field, const char *nam
 
 void stk_dataset_shuffle_with(stk_dataset *dataset, stk_shuffle shuffle)
 {
+    if (!dataset) return;
     if (!stk_dataset_can_order(dataset, "shuffle")) return;
     stk_dataset_keep_error(dataset,
                            stk_order_shuffle_with(&dataset->order, shuffle.seed, shuffle.window, !shuffle.once));
@@ -147,12 +149,14 @@ static stk_status shard_by(stk_dataset *dataset, stk_shard_policy policy, int64_
 
 void stk_dataset_shard_by(stk_dataset *dataset, stk_shard_policy policy, int64_t n_shards, int64_t i_shard)
 {
+    if (!dataset) return;
     if (stk_dataset_can_order(dataset, "shard"))
         stk_dataset_keep_error(dataset, shard_by(dataset, policy, n_shards, i_shard));
 }
 
 void stk_dataset_shard_hint(stk_dataset *dataset)
 {
+    if (!dataset) return;
     if (stk_dataset_can_order(dataset, "shard_hint"))
         stk_dataset_keep_error(dataset, stk_order_shard_hint(&dataset->order));
 }

@@ -113,6 +113,7 @@ static void report_packing(stk_dataset *dataset, const stk_regroup *s, const int
 
 void stk_dataset_pack_sequences(stk_dataset *dataset, const stk_packing *packing)
 {
+    if (!dataset) return;
     stk_dataset *child = NULL;
     stk_regroup *s = NULL;
     int32_t *lengths = NULL;
@@ -139,6 +140,7 @@ done:
 
 void stk_dataset_window(stk_dataset *dataset, stk_windows windows)
 {
+    if (!dataset) return;
     stk_dataset *child = NULL;
     stk_regroup *s = NULL;
     stk_status status;
@@ -188,6 +190,7 @@ done:
 
 void stk_dataset_unbatch(stk_dataset *dataset)
 {
+    if (!dataset) return;
     stk_dataset *child = NULL;
     stk_regroup *s = NULL;
     stk_status status;
@@ -202,6 +205,7 @@ done:
 
 void stk_dataset_flat_map(stk_dataset *dataset, const stk_flat_map *flat_map)
 {
+    if (!dataset) return;
     stk_dataset *child = NULL;
     stk_regroup *s = NULL;
     stk_status status;

@@ -186,6 +186,7 @@ static stk_status plan_buckets(stk_dataset *dataset, const stk_buckets *how, stk
 void stk_dataset_bucket_batch(stk_dataset *dataset, const stk_buckets *buckets, const stk_padding *paddings,
                               int n_paddings)
 {
+    if (!dataset) return;
     stk_status status;
     if (!stk_dataset_can_order(dataset, "bucket_batch")) return;
     STK_TRY(buckets ? STK_OK : stk_fail(STK_INVALID, "'buckets' is NULL"));
@@ -200,5 +201,6 @@ done:
 
 bool stk_dataset_batches_vary(const stk_dataset *dataset)
 {
+    if (!dataset) return false;
     return dataset->buckets.n > 0;
 }

@@ -6,6 +6,7 @@
 
 void stk_dataset_cache(stk_dataset *dataset, stk_cache_kind kind, const char *path)
 {
+    if (!dataset) return;
     stk_status status = STK_OK;
     if (dataset->status != STK_OK) return;
     if (kind != STK_CACHE_NONE && !stk_dataset_has_numbers(dataset, "cache")) return;
@@ -18,6 +19,10 @@ void stk_dataset_cache(stk_dataset *dataset, stk_cache_kind kind, const char *pa
 
 void stk_dataset_get_cache(const stk_dataset *dataset, stk_cache_stats *out)
 {
+    if (!dataset) {
+        *out = (stk_cache_stats){0};
+        return;
+    }
     stk_row_cache *cache = dataset->cache;
     *out = (stk_cache_stats){.kind = STK_CACHE_NONE};
     if (!cache) return;

@@ -101,33 +101,39 @@ bool stk_dataset_can_order(stk_dataset *dataset, const char *what)
 
 void stk_dataset_shuffle(stk_dataset *dataset, uint64_t seed)
 {
+    if (!dataset) return;
     if (stk_dataset_can_order(dataset, "shuffle"))
         stk_dataset_keep_error(dataset, stk_order_shuffle(&dataset->order, seed));
 }
 
 void stk_dataset_take(stk_dataset *dataset, int64_t n)
 {
+    if (!dataset) return;
     if (stk_dataset_can_order(dataset, "take")) stk_dataset_keep_error(dataset, stk_order_take(&dataset->order, n));
 }
 
 void stk_dataset_skip(stk_dataset *dataset, int64_t n)
 {
+    if (!dataset) return;
     if (stk_dataset_can_order(dataset, "skip")) stk_dataset_keep_error(dataset, stk_order_skip(&dataset->order, n));
 }
 
 void stk_dataset_repeat(stk_dataset *dataset, int64_t n)
 {
+    if (!dataset) return;
     if (stk_dataset_can_order(dataset, "repeat")) stk_dataset_keep_error(dataset, stk_order_repeat(&dataset->order, n));
 }
 
 void stk_dataset_shard(stk_dataset *dataset, int64_t n_shards, int64_t i_shard)
 {
+    if (!dataset) return;
     if (stk_dataset_can_order(dataset, "shard"))
         stk_dataset_keep_error(dataset, stk_order_shard(&dataset->order, n_shards, i_shard));
 }
 
 void stk_dataset_split(stk_dataset *dataset, double share, bool keep_rest, uint64_t seed)
 {
+    if (!dataset) return;
     if (!stk_dataset_can_order(dataset, "split")) return;
     stk_status status = stk_order_split(&dataset->order, share, keep_rest, seed);
     if (status == STK_OK && dataset->source->varies)
@@ -140,6 +146,7 @@ void stk_dataset_split(stk_dataset *dataset, double share, bool keep_rest, uint6
 
 void stk_dataset_batch(stk_dataset *dataset, int64_t n, bool drop_remainder)
 {
+    if (!dataset) return;
     if (!stk_dataset_can_order(dataset, "batch")) return;
     int64_t count = dataset->order.count;
     stk_status status = stk_dataset_check_hint(dataset);
@@ -177,6 +184,10 @@ int stk_dataset_find_field(const stk_dataset *dataset, const char *name)
 
 void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *stage)
 {
+    if (!dataset) {
+        stk_stage_free(stage);
+        return;
+    }
     if (!stage) {
         if (dataset->status == STK_OK) stk_dataset_keep_error(dataset, stk_fail(STK_INVALID, "'stage' is NULL"));
         return;
@@ -215,6 +226,7 @@ void stk_dataset_apply(stk_dataset *dataset, ...)
 
 void stk_dataset_on_error_with(stk_dataset *dataset, stk_error_policy policy)
 {
+    if (!dataset) return;
     stk_status status = STK_OK;
     if (dataset->status != STK_OK) return;
     if (policy.what == STK_ON_ERROR_REPLACE && !stk_dataset_has_numbers(dataset, "replace")) return;
@@ -229,22 +241,26 @@ void stk_dataset_on_error_with(stk_dataset *dataset, stk_error_policy policy)
 
 void stk_dataset_on_error(stk_dataset *dataset, stk_on_error what)
 {
+    if (!dataset) return;
     stk_dataset_on_error_with(dataset, (stk_error_policy){.what = what});
 }
 
 stk_status stk_dataset_status(const stk_dataset *dataset)
 {
+    if (!dataset) return stk_fail(STK_INVALID, "there is no data set");
     return dataset->status == STK_OK ? STK_OK : stk_fail(dataset->status, "%s", dataset->error);
 }
 
 int64_t stk_dataset_count(const stk_dataset *dataset)
 {
+    if (!dataset) return 0;
     if (dataset->status != STK_OK) return 0;
     return dataset->source->is_open ? -1 : dataset->order.count;
 }
 
 int64_t stk_dataset_n_batches(const stk_dataset *dataset)
 {
+    if (!dataset) return 0;
     if (dataset->status != STK_OK || dataset->n_rows == 0) return 0;
     if (dataset->source->is_open) return -1;
     if (dataset->buckets.n) return dataset->buckets.n_batches;
@@ -254,11 +270,13 @@ int64_t stk_dataset_n_batches(const stk_dataset *dataset)
 
 int64_t stk_dataset_batch_size(const stk_dataset *dataset)
 {
+    if (!dataset) return 0;
     return dataset->status == STK_OK ? dataset->n_rows : 0;
 }
 
 int64_t stk_dataset_classes(const stk_dataset *dataset, const char *const **names)
 {
+    if (!dataset) return 0;
     const stk_source *source = dataset->source;
     bool has_names = source && source->class_names;
     if (names) *names = has_names ? source->class_names : NULL;
@@ -267,12 +285,14 @@ int64_t stk_dataset_classes(const stk_dataset *dataset, const char *const **name
 
 int64_t stk_dataset_source_bytes(const stk_dataset *dataset)
 {
+    if (!dataset) return 0;
     return dataset->source ? dataset->source->n_bytes : 0;
 }
 
 stk_status stk_dataset_field(const stk_dataset *dataset, const char *field, bool probe, stk_dtype *dtype,
                              stk_shape *shape)
 {
+    if (!dataset) return stk_fail(STK_INVALID, "there is no data set");
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
     if (!field) field = "image";
     int i = stk_dataset_find_field(dataset, field);

@@ -76,6 +76,7 @@ static stk_status ask_function(void *user, const stk_dataset *dataset, const stk
 
 void stk_dataset_filter(stk_dataset *dataset, stk_filter_fn fn, void *user)
 {
+    if (!dataset) return;
     if (!stk_dataset_can_order(dataset, "filter")) return;
     caller c = {fn, user};
     const stk_scan scan = {.ask = ask_function, .user = &c, .fields = UINT32_MAX};
@@ -191,6 +192,7 @@ static uint64_t rule_key(const stk_dataset *dataset, const rule *r)
 
 void stk_dataset_filter_by(stk_dataset *dataset, const stk_filter_rule *filter)
 {
+    if (!dataset) return;
     if (!stk_dataset_can_order(dataset, "filter")) return;
     rule r = {.filter = filter};
     stk_status status = filter ? STK_OK : stk_fail(STK_INVALID, "'filter' is NULL");

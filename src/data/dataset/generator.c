@@ -32,7 +32,7 @@ bool stk_dataset_has_numbers(stk_dataset *dataset, const char *what)
     return stk_dataset_keep_error(dataset, status) == STK_OK;
 }
 
-stk_dataset *stk_dataset_generator(const stk_array_field *fields, int n_fields, const stk_generator *generator)
+stk_dataset *stk_dataset_generator(const stk_array_field *fields, int n_fields, const stk_sample_generator *generator)
 {
     stk_source *source = NULL;
     stk_status status = stk_source_open_generator(fields, n_fields, generator, &source);

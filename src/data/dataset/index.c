@@ -22,6 +22,7 @@ static stk_entry_points *find_points(stk_dataset *dataset)
 
 void stk_dataset_index(stk_dataset *dataset, const char *path)
 {
+    if (!dataset) return;
     if (dataset->status != STK_OK) return;
     const stk_source_class *class = dataset->source->class;
     if (!path && class->drop_entries) class->drop_entries(dataset->source);
@@ -35,6 +36,7 @@ void stk_dataset_index(stk_dataset *dataset, const char *path)
 
 void stk_dataset_index_auto(stk_dataset *dataset)
 {
+    if (!dataset) return;
     if (dataset->status == STK_OK && dataset->source->class->drop_entries) return; /* all is known */
     stk_entry_points *points = find_points(dataset);
     if (!points || points->mcu_index) return;
@@ -44,6 +46,7 @@ void stk_dataset_index_auto(stk_dataset *dataset)
 
 bool stk_dataset_index_progress(const stk_dataset *dataset, stk_index_progress *out)
 {
+    if (!dataset) return false;
     *out = (stk_index_progress){0};
     stk_source *source = dataset->source;
     stk_entry_points *points = source && source->class->points ? source->class->points(source) : NULL;

@@ -47,6 +47,10 @@ static stk_status add_copy(stk_dataset *dataset, const char *field, const stk_st
 void stk_dataset_apply_together(stk_dataset *dataset, const char *const *fields, int n_images, int n_masks,
                                 stk_stage *stage)
 {
+    if (!dataset) {
+        stk_stage_free(stage);
+        return;
+    }
     int n = n_images + n_masks, i_key = -1;
     if (dataset->status != STK_OK || !stage) goto done;
     stk_status status =

@@ -260,6 +260,7 @@ stk_status stk_pad_plan_make(stk_dataset *dataset, const stk_padding *paddings, 
 void stk_dataset_padded_batch(stk_dataset *dataset, int64_t n, bool drop_remainder, const stk_padding *paddings,
                               int n_paddings)
 {
+    if (!dataset) return;
     if (!stk_dataset_can_order(dataset, "padded_batch")) return;
     stk_dataset_keep_error(dataset, stk_pad_plan_make(dataset, paddings, n_paddings));
     stk_dataset_batch(dataset, n, drop_remainder);

@@ -125,5 +125,6 @@ done:
 
 const char *stk_dataset_note(const stk_dataset *dataset)
 {
+    if (!dataset) return "";
     return dataset->source ? dataset->source->note : "";
 }

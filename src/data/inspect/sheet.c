@@ -260,6 +260,7 @@ static stk_status write_page(const sheet *s, const char *path)
 stk_status stk_dataset_sheet(const stk_dataset *dataset, const stk_loader_config *loader_config,
                              const stk_sheet_config *config, const char *path, stk_sheet_info *info)
 {
+    if (!dataset) return stk_fail(STK_INVALID, "there is no data set");
     stk_status status;
     stk_sheet_config defaults = {0};
     stk_loader_config how = loader_config ? *loader_config : stk_loader_config_default();

@@ -342,6 +342,7 @@ static stk_status verify_all(const stk_source *source, const stk_verify_options 
 stk_status stk_dataset_verify(const stk_dataset *dataset, const stk_verify_options *options,
                               stk_verify_progress *result)
 {
+    if (!dataset) return stk_fail(STK_INVALID, "there is no data set");
     stk_verify_options defaults = {0};
     stk_verify_progress own;
     if (!options) options = &defaults;

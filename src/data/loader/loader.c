@@ -84,6 +84,7 @@ static stk_status take_batch(stk_loader *loader, stk_batch *batch)
 
 const stk_batch *stk_loader_next(stk_loader *loader)
 {
+    if (!loader) return NULL;
     if (loader->ended) return NULL;
     loader->status = STK_OK;
     stk_batch *batch = NULL;
@@ -113,6 +114,7 @@ void stk_batch_release(const stk_batch *batch)
 
 stk_status stk_batch_keep(const stk_batch *batch, stk_kept **out)
 {
+    if (!batch) return stk_fail(STK_INVALID, "there is no batch");
     stk_loader *loader = batch->loader;
     *out = NULL;
     if (!loader->kept) return stk_fail(STK_INVALID, "no batch may be kept: 'n_kept' is 0");
@@ -124,17 +126,20 @@ stk_status stk_batch_keep(const stk_batch *batch, stk_kept **out)
 
 int64_t stk_loader_n_kept(stk_loader *loader)
 {
+    if (!loader) return 0;
     return loader->kept ? stk_kept_pool_count(loader->kept) : 0;
 }
 
 bool stk_loader_wait(stk_loader *loader, int timeout_ms)
 {
+    if (!loader) return false;
     if (loader->ended || loader->parallel || loader->i_next >= loader->ring_config.n_total) return true;
     return stk_ring_wait_ms(loader->work.ring, loader->i_next, timeout_ms > 0 ? timeout_ms : 0, &loader->wait_ns);
 }
 
 stk_status stk_loader_status(const stk_loader *loader)
 {
+    if (!loader) return stk_fail(STK_INVALID, "there is no loader");
     return loader->status == STK_OK ? STK_OK : stk_fail(loader->status, "%s", loader->error);
 }
 
@@ -160,12 +165,14 @@ static int find_slot_field(const stk_dataset *dataset, const char *field, int *o
 
 const void *stk_batch_data(const stk_batch *batch, const char *field)
 {
+    if (!batch) return NULL;
     int of, i = find_slot_field(batch->loader->work.dataset, field, &of);
     return i < 0 ? NULL : batch->slot->field[i];
 }
 
 stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape *out)
 {
+    if (!batch) return stk_fail(STK_INVALID, "there is no batch");
     const stk_work *work = &batch->loader->work;
     int of, i = find_slot_field(work->dataset, field, &of);
     if (i < 0) return stk_fail(STK_NOT_FOUND, "the batch has no field '%s'", field ? field : "");
@@ -181,6 +188,7 @@ stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape 
 
 stk_status stk_batch_field(const stk_batch *batch, int i, stk_batch_array *out)
 {
+    if (!batch) return stk_fail(STK_INVALID, "there is no batch");
     const stk_work *work = &batch->loader->work;
     const stk_source *source = work->dataset->source;
     if (i < 0 || i >= batch->loader->ring_config.n_fields)
@@ -200,11 +208,13 @@ stk_status stk_batch_field(const stk_batch *batch, int i, stk_batch_array *out)
 
 int64_t stk_batch_count(const stk_batch *batch)
 {
+    if (!batch) return 0;
     return batch->n_rows;
 }
 
 int64_t stk_batch_epoch(const stk_batch *batch)
 {
+    if (!batch) return 0;
     int64_t i_epoch, i_in_epoch;
     stk_share_locate(&batch->loader->work.share, batch->i_batch, &i_epoch, &i_in_epoch);
     return i_epoch;
@@ -212,6 +222,7 @@ int64_t stk_batch_epoch(const stk_batch *batch)
 
 int64_t stk_batch_index(const stk_batch *batch)
 {
+    if (!batch) return 0;
     int64_t i_epoch, i_in_epoch;
     stk_share_locate(&batch->loader->work.share, batch->i_batch, &i_epoch, &i_in_epoch);
     return i_in_epoch;
@@ -219,11 +230,13 @@ int64_t stk_batch_index(const stk_batch *batch)
 
 int64_t stk_batch_done(const stk_batch *batch)
 {
+    if (!batch) return 0;
     return stk_share_done(&batch->loader->work.share, batch->i_batch);
 }
 
 uint64_t stk_batch_hash(const stk_batch *batch)
 {
+    if (!batch) return 0;
     const stk_ring_config *ring = &batch->loader->ring_config;
     size_t n_rows = (size_t)rows_of(batch);
     uint64_t hash = (uint64_t)stk_batch_count(batch);

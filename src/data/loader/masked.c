@@ -64,6 +64,7 @@ void stk_masked_complete(const void *user, int64_t i_batch, stk_slot *slot)
 
 void stk_dataset_mask_tokens(stk_dataset *dataset, const stk_tokenizer *tokenizer, double share)
 {
+    if (!dataset) return;
     if (dataset->status != STK_OK) return;
     int64_t n = stk_tokenizer_vocabulary(tokenizer);
     int32_t mask = stk_tokenizer_find(tokenizer, "[MASK]");

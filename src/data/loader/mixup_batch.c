@@ -71,10 +71,12 @@ static bool check_alpha(stk_dataset *dataset, double alpha, const char *what)
 
 void stk_dataset_mixup(stk_dataset *dataset, double alpha)
 {
+    if (!dataset) return;
     if (check_alpha(dataset, alpha, "mixup")) dataset->mixup.mixup_alpha = alpha;
 }
 
 void stk_dataset_cutmix(stk_dataset *dataset, double alpha)
 {
+    if (!dataset) return;
     if (check_alpha(dataset, alpha, "cutmix")) dataset->mixup.cutmix_alpha = alpha;
 }

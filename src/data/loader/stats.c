@@ -5,6 +5,10 @@
 
 void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
 {
+    if (!loader) {
+        *out = (stk_loader_stats){0};
+        return;
+    }
     const stk_ring_config *ring = &loader->ring_config;
     *out = (stk_loader_stats){.n_batches = loader->i_next,
                               .n_samples = loader->n_samples,
@@ -45,6 +49,7 @@ static void add_stage(const stk_loader *loader, const char *field, int64_t ns, i
 
 int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_most)
 {
+    if (!loader) return 0;
     const stk_dataset *dataset = loader->work.dataset;
     int64_t ns = 0, n_timed = 0;
     int n = 0;
@@ -81,11 +86,13 @@ const int64_t *stk_loader_skipped_keys(const stk_loader *loader, int64_t *n)
 
 const char *stk_loader_skipped(const stk_loader *loader, int64_t i)
 {
+    if (!loader) return NULL;
     return i >= 0 && i < loader->skips.n_kept ? loader->skips.kept[i].text : NULL;
 }
 
 const char *stk_loader_tuning(const stk_loader *loader, int i)
 {
+    if (!loader) return NULL;
     return i >= 0 && i < loader->tuner.n_texts ? loader->tuner.text[i] : NULL;
 }
 

@@ -11,7 +11,7 @@
 
 /* Where the user's functions stand. */
 typedef struct position {
-    stk_generator how;
+    stk_sample_generator how;
     atomic_bool in_use;
     bool begun, ended;
     uint64_t epoch;
@@ -123,7 +123,7 @@ static void close_source(stk_source *source)
 static const stk_source_class class_generator = {
     .name = "generator", .read = read_record, .name_record = name_record, .close = close_source};
 
-static stk_status check_generator(const stk_generator *generator)
+static stk_status check_generator(const stk_sample_generator *generator)
 {
     if (!generator || !generator->begin || !generator->next)
         return stk_fail(STK_INVALID, "a generator needs both functions, 'begin' and 'next'");
@@ -132,7 +132,7 @@ static stk_status check_generator(const stk_generator *generator)
                     (long long)generator->n_samples);
 }
 
-stk_status stk_source_open_generator(const stk_array_field *fields, int n_fields, const stk_generator *generator,
+stk_status stk_source_open_generator(const stk_array_field *fields, int n_fields, const stk_sample_generator *generator,
                                      stk_source **out)
 {
     STK_RETURN_IF_ERROR(check_generator(generator));

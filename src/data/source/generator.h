@@ -12,7 +12,7 @@
 /* How many records a source has whose count is not known (is_open): more than can come. */
 #define STK_OPEN_COUNT (INT64_C(1) << 46)
 
-stk_status stk_source_open_generator(const stk_array_field *fields, int n_fields, const stk_generator *generator,
+stk_status stk_source_open_generator(const stk_array_field *fields, int n_fields, const stk_sample_generator *generator,
                                      stk_source **out);
 
 /* The function has one position, so that one reader may use it at a time: STK_BUSY while there is another. Reading

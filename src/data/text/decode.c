@@ -41,6 +41,7 @@ static void put_piece(const stk_tokenizer *t, writer *w, stk_span token, bool fi
 stk_status stk_tokenizer_decode(const stk_tokenizer *t, const int32_t *ids, size_t n_ids, bool skip_special, char *text,
                                 size_t room, size_t *n_bytes)
 {
+    if (!t) return stk_fail(STK_INVALID, "there is no tokenizer");
     const stk_vocab *vocab = stk_tokenizer_words(t);
     static const char separator[] = "<|endoftext|>";
     writer w = {text, room, 0};

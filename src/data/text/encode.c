@@ -172,6 +172,7 @@ stk_status stk_tokenizer_run(const stk_tokenizer *t, stk_span text, bool special
 stk_status stk_tokenizer_encode(const stk_tokenizer *t, const char *text, size_t n_bytes, bool special, int32_t *ids,
                                 size_t room, size_t *n_ids)
 {
+    if (!t) return stk_fail(STK_INVALID, "there is no tokenizer");
     stk_scratch scratch = {0};
     stk_span span = {(const uint8_t *)(text ? text : ""), text ? n_bytes : 0};
     stk_status status = stk_tokenizer_run(t, span, special, false, &scratch, ids, room, n_ids);

@@ -29,6 +29,7 @@ stk_status stk_tokenizer_make(stk_model_kind kind, stk_tokenizer **out)
 
 stk_tokenizer *stk_tokenizer_share(stk_tokenizer *t)
 {
+    if (!t) return NULL;
     atomic_fetch_add(&t->n_refs, 1);
     return t;
 }
@@ -157,6 +158,7 @@ stk_status stk_tokenizer_finish(stk_tokenizer *t)
 
 int64_t stk_tokenizer_vocabulary(const stk_tokenizer *t)
 {
+    if (!t) return 0;
     return t->kind == STK_MODEL_BYTES ? STK_BYTES_SEPARATOR + 1 : stk_tokenizer_words(t)->n_ids;
 }
 
@@ -169,6 +171,7 @@ bool stk_tokenizer_is_special(const stk_tokenizer *t, int64_t id)
 
 int32_t stk_tokenizer_find(const stk_tokenizer *t, const char *token)
 {
+    if (!t) return 0;
     stk_span text = {(const uint8_t *)token, strlen(token)};
     if (t->kind == STK_MODEL_BYTES)
         return text.n == 1 ? text.data[0] : !strcmp(token, "<|endoftext|>") ? STK_BYTES_SEPARATOR : -1;

@@ -91,7 +91,8 @@ static stk_dataset *open_generator(maker *m, int64_t n_samples, bool seeks)
 {
     stk_dataset *dataset = stk_dataset_generator(
         fields, 2,
-        &(stk_generator){.n_samples = n_samples, .begin = begin, .next = next, .seek = seeks ? seek : NULL, .user = m});
+        &(stk_sample_generator){
+            .n_samples = n_samples, .begin = begin, .next = next, .seek = seeks ? seek : NULL, .user = m});
     stk_dataset_apply(dataset, stk_random_flip(), stk_random_crop(4, 1), stk_scale(1 / 255.0), NULL);
     return dataset;
 }
@@ -310,7 +311,7 @@ static void samples_are_charged_to_the_account(void **state)
     const stk_array_field large[] = {{.name = "label", .dtype = STK_I32},
                                      {.name = "image", .dtype = STK_U8, .sample = STK_SHAPE(N_BYTES)}};
     stk_dataset *dataset = stk_dataset_generator(
-        large, 2, &(stk_generator){.n_samples = N_SAMPLES, .begin = begin, .next = next, .user = &m});
+        large, 2, &(stk_sample_generator){.n_samples = N_SAMPLES, .begin = begin, .next = next, .user = &m});
     stk_dataset_batch(dataset, 2, false);
     stk_loader *loader;
     stk_loader_stats stats;
@@ -378,7 +379,7 @@ static void what_needs_numbers_is_refused(void **state)
     dataset = open_generator(&m, 0, false);
     stk_dataset_repeat(dataset, 2);
     expect_refused(dataset, "'n_samples'");
-    expect_refused(stk_dataset_generator(fields, 2, &(stk_generator){.next = next}), "'begin'");
+    expect_refused(stk_dataset_generator(fields, 2, &(stk_sample_generator){.next = next}), "'begin'");
     expect_refused(open_generator(&m, -2, false), "-2");
     dataset = make_dataset(&m, 0, false);
     stk_loader *loader;

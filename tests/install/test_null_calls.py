@@ -1,0 +1,172 @@
+"""Every public function with handles that are NULL, with nothing in its structs, and with no texts: an error or nothing, and no crash.
+   test_null_calls.py CC INCLUDE_FOLDER LIBRARY [FUNCTION]
+
+Each call is a process of its own, twice: with NULL handles and empty texts and structs, and with NULL for every pointer. The second
+leaves out the functions whose header takes an array, a text or a place for granted (GRANTED)."""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SECONDS = 20
+
+# What takes a place for its result, or an array, for granted, as C's own library does.
+GRANTED = set("""
+stk_batch_count stk_batch_data stk_batch_done stk_batch_epoch stk_batch_field stk_batch_hash stk_batch_index stk_batch_keep
+stk_batch_shape stk_bert_size stk_classifier_open stk_classifier_predict stk_conv2d_transpose_raw stk_conv3d_transpose_raw
+stk_cuda_library_at stk_dataset_apply stk_dataset_apply_to stk_dataset_apply_together stk_dataset_batch stk_dataset_batch_size
+stk_dataset_batches_vary stk_dataset_bucket_batch stk_dataset_cache stk_dataset_classes stk_dataset_count stk_dataset_cutmix
+stk_dataset_explain stk_dataset_field stk_dataset_filter stk_dataset_filter_by stk_dataset_flat_map stk_dataset_get_cache
+stk_dataset_index stk_dataset_index_auto stk_dataset_index_progress stk_dataset_mask_tokens stk_dataset_mixup
+stk_dataset_n_batches stk_dataset_note stk_dataset_on_error stk_dataset_on_error_with stk_dataset_pack_sequences
+stk_dataset_padded_batch stk_dataset_rename stk_dataset_repeat stk_dataset_shard stk_dataset_shard_by stk_dataset_shard_hint
+stk_dataset_sheet stk_dataset_shuffle stk_dataset_shuffle_with stk_dataset_skip stk_dataset_source_bytes stk_dataset_split
+stk_dataset_status stk_dataset_take stk_dataset_transform stk_dataset_unbatch stk_dataset_verify stk_dataset_window
+stk_device_get_info stk_download stk_generator_clear stk_generator_logits stk_generator_n_tokens stk_generator_new
+stk_generator_open stk_generator_positions stk_generator_sample stk_generator_vocabulary stk_gpt2_size stk_graph_print
+stk_graph_status stk_known_model_get stk_known_model_show stk_loader_get_stages stk_loader_get_stats stk_loader_n_kept
+stk_loader_next stk_loader_open stk_loader_skipped stk_loader_status stk_loader_tuning stk_loader_wait stk_loss_scale_check
+stk_memory_get_stats stk_memory_new stk_memory_plan_free stk_model_embedding stk_model_get_loss stk_model_get_loss_weight
+stk_model_get_output stk_model_get_size stk_model_get_target stk_model_graph stk_model_input_named stk_model_input_shape
+stk_model_is_embedding stk_model_label stk_model_label_shape stk_model_loss stk_model_loss_weight stk_model_output
+stk_model_status stk_model_target stk_onnx_graph stk_onnx_n_weights stk_onnx_open stk_onnx_weight stk_pack_verify stk_pack_write
+stk_printable stk_printable_character stk_random_affine stk_random_erasing stk_recipe_dataset stk_recipe_reference
+stk_recipe_source stk_recipe_starter stk_resize_with stk_rng_below stk_rng_normal stk_rng_u32 stk_rng_uniform
+stk_run_check_predict stk_run_evaluate stk_run_export_onnx stk_run_export_safetensors stk_run_import stk_run_input stk_run_load
+stk_run_measure stk_run_open stk_run_plan stk_run_predict stk_run_predict_sample stk_run_rank stk_run_saved stk_run_skipped
+stk_run_step stk_run_stop stk_run_tokenizer stk_run_train stk_safetensors_at stk_safetensors_count stk_safetensors_get
+stk_safetensors_has stk_safetensors_metadata stk_safetensors_open stk_safetensors_read stk_safetensors_write stk_sampling_check
+stk_schedule_check stk_synthetic_write stk_tokenizer_decode stk_tokenizer_encode stk_tokenizer_find stk_tokenizer_open
+stk_tokenizer_share stk_tokenizer_vocabulary stk_trainer_configure stk_trainer_confusion stk_trainer_evaluate
+stk_trainer_get_result stk_trainer_predict stk_trainer_run stk_trainer_skipped stk_trainer_stop stk_vit_size stk_wheel_find
+""".split())
+
+HARNESS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+%(includes)s
+/* Room for whatever a call writes, zeros where it reads. */
+static union { _Alignas(64) char byte[1 << 20]; } room[8];
+static void run(const char *name, void (*call)(void))
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(%(seconds)d);
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        if (!freopen("/dev/null", "w", stderr)) _exit(0);
+        call();
+        _exit(0);
+    }
+    int status = 0;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) exit(3);
+    if (WIFSIGNALED(status)) printf("%%s: %%s\n", name, strsignal(WTERMSIG(status)));
+}
+%(calls)s
+int main(int argc, char **argv)
+{
+    (void)room;
+%(runs)s
+    return 0;
+}
+"""
+
+
+def read_functions(cc, folder):
+    """[(type, name, [parameter types])], macros unfolded; and the structs that have no inside."""
+    headers = [path.relative_to(folder) for path in sorted(folder.rglob("*.h")) if path.name != "plugin.h"]
+    run = subprocess.run([cc, "-E", "-P", "-x", "c", "-std=c11", f"-I{folder}", "-"], capture_output=True, text=True, check=True,
+                         input="".join(f'#include "{path}"\n' for path in headers))
+    text = run.stdout
+    named = set(re.findall(r"typedef struct \w+ (stk_\w+);", text))
+    defined = set(re.findall(r"\}\s*(stk_\w+)\s*;", text)) | set(re.findall(r"struct (stk_\w+)\s*\{", text))
+    found = []
+    for declaration in declarations(text):
+        match = re.match(r"((?:const )?(?:\w+ )*?\w+[ *]+)(stk_\w+)\((.*)\)$", declaration)
+        if match and not declaration.startswith("typedef"):
+            found.append((match[1].strip(), match[2], split(match[3])))
+    return found, named - defined, headers
+
+
+def declarations(text):
+    """What ends in semicolons outside of braces, in one line, without attributes."""
+    text = " ".join(line for line in text.splitlines() if not line.startswith("#"))
+    depth, part = 0, ""
+    for c in text:
+        depth += c == "{"
+        depth -= c == "}"
+        if depth == 0 and (c == ";" or c == "}"):
+            part = re.sub(r"\bextern\b|\binline\b", "", " ".join(part.split()))
+            yield re.sub(r"__attribute__\s*\(\(([^()]|\([^()]*\))*\)\)", "", part).strip()
+            part = ""
+        else:
+            part += c
+
+
+def split(text):
+    """At the commas that stand in no brackets."""
+    parts, depth, part = [], 0, ""
+    for c in text:
+        depth += c in "([{"
+        depth -= c in ")]}"
+        if c == "," and depth == 0:
+            parts.append(part.strip())
+            part = ""
+        else:
+            part += c
+    return [p for p in parts + [part.strip()] if p and p != "void"]
+
+
+def argument(parameter, i, handles, is_bare):
+    """What is given for a parameter, as C."""
+    if parameter == "...":
+        return "NULL"
+    if "(*" in parameter:
+        return "0"
+    array = re.search(r"\[\w*\]$", parameter)
+    kind = re.sub(r"\[\w*\]$", "", parameter)
+    kind = re.sub(r"\b\w+$", "", kind).strip() if re.search(r"[\w\]]\s+\**\w+$|\*\s*\w+$", kind) else kind
+    if "*" in kind or array:
+        base = kind.replace("const", "").replace("struct", "").replace("*", "").strip()
+        if is_bare or (base in handles and kind.count("*") == 1):
+            return "NULL"
+        if base == "char" and kind.count("*") == 1 and "const" in kind and not array:
+            return '""'
+        return f"(void *)&room[{i % 8}]"
+    return f"({kind}){{0}}"
+
+
+def main():
+    cc, folder, library = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    functions, handles, headers = read_functions(cc, folder)
+    calls, runs, n = [], [], 0
+    for _, name, parameters in functions:
+        if len(sys.argv) > 4 and name != sys.argv[4]:
+            continue
+        for is_bare in (False, True):
+            if is_bare and name in GRANTED:
+                continue
+            given = [argument(p, i, handles, is_bare) for i, p in enumerate(parameters)]
+            calls.append(f"static void call_{n}(void) {{ (void){name}({', '.join(given)}); }}")
+            runs.append(f'    run("{name}{" with NULL everywhere" if is_bare else ""}", call_{n});')
+            n += 1
+    with tempfile.TemporaryDirectory() as work:
+        source = Path(work) / "calls.c"
+        source.write_text(HARNESS % {"includes": "\n".join(f'#include "{h}"' for h in headers), "calls": "\n".join(calls),
+                                     "runs": "\n".join(runs), "seconds": SECONDS})
+        subprocess.run([cc, "-w", "-std=gnu11", f"-I{folder}", str(source), "-o", f"{work}/calls", str(library),
+                        f"-Wl,-rpath,{library.resolve().parent}"], check=True)
+        run = subprocess.run([f"{work}/calls"], capture_output=True, text=True, cwd=work)
+    print(run.stdout, end="")
+    crashed = run.stdout.count("\n")
+    print(f"{len(functions)} functions, {n} calls, {crashed} of them crash")
+    sys.exit(bool(crashed) or run.returncode != 0 or len(functions) < 400)
+
+
+main()

@@ -26,6 +26,13 @@ static stk_status plan(const void *params, const stk_field_type *in, stk_field_t
     return STK_OK;
 }
 
+/* Where the middle begins: half of what is left over, an odd one rounded to even, as torchvision rounds. */
+static int64_t begin_of(int64_t side, int64_t part)
+{
+    int64_t half = (side - part) / 2;
+    return half + ((side - part) % 2 && half % 2);
+}
+
 static stk_status run(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
                       stk_scratch *scratch)
 {
@@ -34,7 +41,7 @@ static stk_status run(const void *params, const stk_stage_key *key, const stk_it
     (void)key;
     (void)scratch;
     STK_RETURN_IF_ERROR(check_sides(p, dim)); /* The plan may have left the sides open. */
-    stk_copy_rectangle(in, (dim[0] - p->height) / 2, (dim[1] - p->width) / 2, out);
+    stk_copy_rectangle(in, begin_of(dim[0], p->height), begin_of(dim[1], p->width), out);
     return STK_OK;
 }
 
@@ -43,7 +50,7 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     const center_crop_params *p = params;
     (void)key;
     STK_RETURN_IF_ERROR(check_sides(p, (const int64_t[]){view->height, view->width}));
-    stk_rect middle = {(view->height - p->height) / 2, (view->width - p->width) / 2, p->height, p->width};
+    stk_rect middle = {begin_of(view->height, p->height), begin_of(view->width, p->width), p->height, p->width};
     *fits = stk_view_crop(view, middle);
     return STK_OK;
 }

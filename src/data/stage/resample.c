@@ -23,7 +23,7 @@ struct stk_resampler {
     int16_t *row_weight;
     int most_rows, row_shift;
 
-    int16_t *slots; /* [n_slots, stride]: input row i, its columns mixed, lies in slot i % n_slots */
+    int16_t *slots; /* [n_slots, stride]: input row i, its columns mixed (rows_first: as it is), in slot i % n_slots */
     const int16_t **row;
     int n_slots;
     int64_t stride;
@@ -31,7 +31,21 @@ struct stk_resampler {
     uint8_t *out;
     int n_out;      /* values of a row, in whole groups */
     uint8_t *input; /* a place for one input row and its slack */
+
+    bool rows_first;
+    int n_in;       /* values of an input row, in whole groups */
+    uint8_t *mixed; /* [n_in] and slack: rows mixed, before columns are */
+    int16_t *wide;  /* [n_out] and slack: the result before it is u8 */
 };
+
+/* Pillow 13's order: rows are mixed before columns where the height loses more than twice what the width does. The
+ * order counts where a pass rounds to u8. */
+static bool takes_rows_first(const stk_resample_config *config)
+{
+    int64_t lost = config->height - config->to_height;
+    return config->how.like == STK_LIKE_PIL && config->how.antialias && config->how.filter != STK_FILTER_NEAREST &&
+           lost > 0 && lost > 2 * (config->width - config->to_width);
+}
 
 /* --- taps in fixed point --- */
 
@@ -55,12 +69,12 @@ static float_taps get_taps(const stk_axis *axis, char *memory)
     t.weight = (float *)(void *)memory;
     t.first = (int32_t *)(void *)(t.weight + t.n * t.most);
     t.count = t.first + t.n;
+    stk_axis_taps(axis, t.first, t.count, t.weight);
     for (int64_t i = 0; i < t.n; i++) {
-        float *w = t.weight + i * t.most;
-        int64_t first, n = stk_axis_taps(axis, i, &first, w);
+        const float *w = t.weight + i * t.most;
+        int64_t first = t.first[i], n = t.count[i];
         while (n > 1 && w[n - 1] == 0)
             n--;
-        t.first[i] = (int32_t)first;
         t.count[i] = (int32_t)n;
         if (first < t.low) t.low = first;
         if (first + n > t.high) t.high = first + n;
@@ -69,9 +83,15 @@ static float_taps get_taps(const stk_axis *axis, char *memory)
     return t;
 }
 
-static int16_t fixed(float weight)
+/* What rounding a weight leaves goes into the next one, so that their sum stays 1: what is flat stays as it is. */
+static void fix_weights(const float *weight, int64_t n, int16_t *fixed)
 {
-    return (int16_t)lrintf(weight * (float)(1 << WEIGHT_BITS));
+    float left = 0;
+    for (int64_t k = 0; k < n; k++) {
+        float exact = weight[k] * (float)(1 << WEIGHT_BITS) + left, whole = rintf(exact);
+        fixed[k] = (int16_t)whole;
+        left = exact - whole;
+    }
 }
 
 /* --- starting --- */
@@ -86,8 +106,7 @@ static void fill_columns(stk_resampler *r, const float_taps *t, int32_t *first, 
     for (int64_t i = 0; i < t->n; i++) {
         int64_t at = t->first[i] - t->low, begin = at < last ? at : last;
         first[i] = (int32_t)begin;
-        for (int64_t k = 0; k < t->count[i]; k++)
-            weight[i * c->n_taps + at - begin + k] = fixed(t->weight[i * t->most + k]);
+        fix_weights(t->weight + i * t->most, t->count[i], weight + i * c->n_taps + at - begin);
     }
 }
 
@@ -108,8 +127,7 @@ static void fill_rows(stk_resampler *r, const float_taps *t)
     for (int64_t i = 0; i < t->n; i++) {
         r->row_first[i] = (int32_t)(t->first[i] - t->low);
         r->row_count[i] = t->count[i];
-        for (int64_t k = 0; k < t->count[i]; k++)
-            r->row_weight[i * r->most_rows + k] = fixed(t->weight[i * t->most + k]);
+        fix_weights(t->weight + i * t->most, t->count[i], r->row_weight + i * r->most_rows);
     }
 }
 
@@ -128,7 +146,10 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
     const stk_axis y = {config->height, config->to_height, keep->top, keep->height, config->how, false};
     int64_t most_x = stk_axis_most_taps(&x), most_y = stk_axis_most_taps(&y), channels = config->channels;
     int64_t n = stk_round_up_i64(x.n, STK_COLUMN_GROUP), most_columns = stk_round_up_i64(most_x, STK_COLUMN_TAPS);
-    int64_t n_out = stk_round_up_i64(n * channels, STK_ROW_GROUP), stride = n_out + STK_ROW_GROUP;
+    int64_t n_out = stk_round_up_i64(n * channels, STK_ROW_GROUP);
+    bool rows_first = takes_rows_first(config);
+    int64_t n_in = rows_first ? stk_round_up_i64(config->width * channels, STK_ROW_GROUP) : 0;
+    int64_t stride = (rows_first ? n_in : n_out) + STK_ROW_GROUP;
     char *memory = NULL, *float_memory_x = NULL, *float_memory_y = NULL;
     stk_resampler *r = NULL;
     int32_t *first = NULL;
@@ -150,6 +171,8 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
         const int16_t **row = take(memory, &used, (size_t)most_y * sizeof(*row));
         uint8_t *bytes = take(memory, &used, (size_t)n_out + STK_ROW_SLACK);
         uint8_t *input = take(memory, &used, (size_t)(config->width * channels) + STK_ROW_SLACK);
+        uint8_t *mixed = take(memory, &used, rows_first ? (size_t)n_in + STK_ROW_SLACK : 0);
+        int16_t *wide = take(memory, &used, rows_first ? (size_t)(n_out + STK_ROW_GROUP) * sizeof(*wide) : 0);
         if (memory) {
             *r = (stk_resampler){.row_first = row_first,
                                  .row_count = row_count,
@@ -157,7 +180,11 @@ stk_status stk_resampler_begin(const stk_resample_config *config, stk_scratch *s
                                  .slots = slots,
                                  .row = row,
                                  .out = bytes,
-                                 .input = input};
+                                 .input = input,
+                                 .rows_first = rows_first,
+                                 .n_in = (int)n_in,
+                                 .mixed = mixed,
+                                 .wide = wide};
         } else {
             memory = stk_scratch_get(scratch, used);
             if (!memory) return STK_NO_MEMORY;
@@ -208,6 +235,19 @@ static int16_t *slot_of(const stk_resampler *r, int64_t i_row)
     return r->slots + i_row % r->n_slots * r->stride;
 }
 
+/* Of an input row where rows are mixed first. */
+static void widen(const uint8_t *restrict src, int64_t n, int16_t *restrict dst)
+{
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = src[i];
+}
+
+static void narrow(const int16_t *restrict src, int64_t n, uint8_t *restrict dst)
+{
+    for (int64_t i = 0; i < n; i++)
+        dst[i] = (uint8_t)src[i];
+}
+
 stk_status stk_resampler_row(stk_resampler *r, stk_row_fn read, void *user, const uint8_t **row)
 {
     int64_t i = r->i_out++, first = r->row_first[i], n = r->row_count[i];
@@ -215,12 +255,22 @@ stk_status stk_resampler_row(stk_resampler *r, stk_row_fn read, void *user, cons
     for (r->n_made = r->n_made < first ? first : r->n_made; r->n_made < first + n; r->n_made++) {
         const uint8_t *src;
         STK_RETURN_IF_ERROR(read(user, r->n_made, &src));
-        r->kernels->columns(src, &r->columns, slot_of(r, r->n_made));
+        if (r->rows_first)
+            widen(src, r->needs.width * r->columns.channels, slot_of(r, r->n_made));
+        else
+            r->kernels->columns(src, &r->columns, slot_of(r, r->n_made));
     }
     for (int64_t k = 0; k < n; k++)
         r->row[k] = slot_of(r, first + k);
-    r->kernels->rows(r->row, r->row_weight + i * r->most_rows, (int)n, r->n_out, r->row_shift, r->out);
+    const int16_t *weight = r->row_weight + i * r->most_rows;
     *row = r->out;
+    if (!r->rows_first) {
+        r->kernels->rows(r->row, weight, (int)n, r->n_out, r->row_shift, r->out);
+        return STK_OK;
+    }
+    r->kernels->rows(r->row, weight, (int)n, r->n_in, r->row_shift, r->mixed);
+    r->kernels->columns(r->mixed, &r->columns, r->wide);
+    narrow(r->wide, r->n_out, r->out);
     return STK_OK;
 }
 

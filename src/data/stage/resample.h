@@ -1,10 +1,10 @@
 /* Resizing of a rectangle of an image, for resize, random_resized_crop and rows of images as they are decoded.
  *
- * Two passes: columns, then rows. u8 is worked in fixed point with weights of 14 bits, so that every processor
- * gives the same; with antialiasing both passes round to u8, as PIL's do, otherwise only the second one. Every value is
- * within 1 of PIL's, which has finer weights: about one in fifty differs; and Pillow 13 takes rows first where one
- * side grows and the other shrinks a lot. Bicubic weights may be negative: both passes keep to 0..255 where they round.
- * f32 is worked in f32, and so is u8 that becomes f32. The filters: taps.h.
+ * Two passes: columns, then rows; as Pillow 13 does, rows first where the height loses more than twice what the width
+ * does. u8 is worked in fixed point with weights of 14 bits, so that every processor gives the same; with antialiasing
+ * both passes round to u8, as PIL's do, otherwise only the second one. PIL has finer weights: docs/pixels.md says how
+ * far values are from its own. Bicubic weights may be negative: both passes keep to 0..255 where they round. f32 is
+ * worked in f32, and so is u8 that becomes f32. The filters: taps.h.
  */
 #ifndef STK_DATA_STAGE_RESAMPLE_H
 #define STK_DATA_STAGE_RESAMPLE_H

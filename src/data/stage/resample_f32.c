@@ -26,11 +26,7 @@ static taps make_taps(char *memory, const stk_axis *axis)
     t.first = (int32_t *)(void *)memory;
     t.count = t.first + t.n_out;
     t.weight = (float *)(void *)(t.count + t.n_out);
-    for (int64_t i = 0; i < t.n_out; i++) {
-        int64_t first;
-        t.count[i] = (int32_t)stk_axis_taps(axis, i, &first, t.weight + i * t.most);
-        t.first[i] = (int32_t)first;
-    }
+    stk_axis_taps(axis, t.first, t.count, t.weight);
     return t;
 }
 

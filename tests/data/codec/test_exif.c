@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,9 +67,9 @@ static void crops_are_of_the_upright_image(void **state)
         const golden_exif *g = &golden_exifs[i];
         uint8_t dst[4 * 5 * 3];
         run_chain((stk_stage *[]){stk_decode_with(3, true), stk_center_crop(4, 5)}, 2, g, 4, 5, dst);
-        for (int y = 0; y < 4; y++)
-            assert_memory_equal(dst + y * 15,
-                                g->pixels + ((y + (g->height - 4) / 2) * g->width + (g->width - 5) / 2) * 3, 15);
+        long top = lrint((g->height - 4) / 2.0), left = lrint((g->width - 5) / 2.0);
+        for (long y = 0; y < 4; y++)
+            assert_memory_equal(dst + y * 15, g->pixels + ((y + top) * g->width + left) * 3, 15);
     }
 }
 

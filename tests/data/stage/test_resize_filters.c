@@ -28,8 +28,7 @@ static stk_stage *make(stk_filter filter, stk_resize_like like, bool antialias, 
     return stk_resize_with(&config);
 }
 
-/* Every value within 1; those of PIL equal for 97 of 100, and the nearest are all equal. Not counted: 12 x 50, for
- * which Pillow 13 takes rows first; see resample.h. */
+/* Every value within 1; those of PIL equal for 99 of 100, and the nearest are all equal. ./dev pixels draws sizes. */
 static void u8_as_pil_and_opencv(void **state)
 {
     (void)state;
@@ -49,7 +48,6 @@ static void u8_as_pil_and_opencv(void **state)
             if (abs(out[k] - g->pixels[k]) > 1)
                 fail_msg("%s as %d to %d x %d: value %d is %d, not %d", filter_names[g->filter], (int)g->like,
                          (int)g->height, (int)g->width, (int)k, out[k], g->pixels[k]);
-            if (!who && g->height == 12) continue;
             n_equal[who][g->filter] += out[k] == g->pixels[k];
             n_values[who][g->filter]++;
         }
@@ -59,11 +57,11 @@ static void u8_as_pil_and_opencv(void **state)
         for (int f = 0; f < 3; f++) {
             double share = (double)n_equal[who][f] / n_values[who][f];
             print_message("%s, %s: %.2f %% equal\n", who ? "opencv" : "pil", filter_names[f], 100 * share);
-            assert_true(share >= (f == STK_FILTER_NEAREST ? 1 : who ? 0.9 : 0.97));
+            assert_true(share >= (f == STK_FILTER_NEAREST ? 1 : who ? 0.9 : 0.99));
         }
 }
 
-/* f32, unless nearest, which keeps u8. TensorFlow looks its cubic up in a table of 1024 steps. */
+/* f32, unless nearest, which keeps u8. */
 static void floats_as_tf(void **state)
 {
     (void)state;
@@ -86,7 +84,7 @@ static void floats_as_tf(void **state)
         free(out);
     }
     print_message("most off: bilinear %.4f, bicubic %.4f, nearest %g of 255\n", most[0], most[1], most[2]);
-    assert_true(most[0] <= 0.002 && most[1] <= 0.2 && most[2] == 0);
+    assert_true(most[0] <= 0.001 && most[1] <= 0.001 && most[2] == 0);
 }
 
 /* Nothing of a constant image may move, whatever the weights round to. */

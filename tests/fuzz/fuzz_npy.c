@@ -15,10 +15,11 @@ static void parse(stk_span bytes)
 {
     stk_tensor_desc desc;
     uint64_t data_at;
+    stk_npy_stored stored;
     stk_span start = {bytes.data, bytes.n < STK_NPY_MOST_HEADER ? bytes.n : STK_NPY_MOST_HEADER};
-    if (stk_npy_parse(start, bytes.n, &desc, &data_at) != STK_OK) return;
+    if (stk_npy_parse(start, bytes.n, &desc, &data_at, &stored) != STK_OK) return;
     /* What it promises must be there: exactly the rest of the bytes. */
-    uint64_t n = stk_dtype_bytes(desc.dtype);
+    uint64_t n = stk_npy_stored_bytes(stored, desc.dtype);
     for (int i = 0; i < desc.shape.rank; i++)
         n *= (uint64_t)desc.shape.dim[i];
     if (data_at + n != bytes.n) abort();

@@ -149,6 +149,10 @@ static stk_status read_member(stk_window *w, uint64_t *at, const uint8_t *header
         return stk_fail(STK_CORRUPT, "'%.200s' is cut short: it has %llu bytes, and %llu are left",
                         next->name && !extends ? next->name : own_name, (unsigned long long)n,
                         (unsigned long long)n_left);
+    uint64_t n_blocks = (n + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+    if (n_blocks > n_left)
+        return stk_fail(STK_CORRUPT, "the archive is cut short behind '%.200s': the rest of its last block is missing",
+                        next->name && !extends ? next->name : own_name);
     if (extends) {
         STK_RETURN_IF_ERROR(read_extension(w, type, data_at, n, next));
     } else if (type != 'g' && type != 'K') { /* about all members, and about a link's target */
@@ -157,9 +161,7 @@ static stk_status read_member(stk_window *w, uint64_t *at, const uint8_t *header
         *next = (extension){0};
         STK_RETURN_IF_ERROR(status);
     }
-    /* The last member may lack the bytes that fill its block. */
-    uint64_t n_blocks = (n + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
-    *at = n_blocks < n_left ? data_at + n_blocks : w->input->n_bytes;
+    *at = data_at + n_blocks;
     return STK_OK;
 }
 

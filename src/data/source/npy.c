@@ -25,8 +25,9 @@ typedef struct npy_array {
     uint8_t *bytes; /* the elements in memory; NULL: they are read from the file */
     uint8_t *whole; /* what was allocated for bytes */
     uint64_t data_at;
-    stk_tensor_desc desc; /* of the whole array */
-    size_t row_bytes;
+    stk_tensor_desc desc; /* of the whole array, as it is read */
+    stk_npy_stored stored;
+    size_t row_bytes, stored_bytes; /* of a row, as it is read and in the file */
 } npy_array;
 
 typedef struct npy_source {
@@ -45,7 +46,7 @@ static stk_status read_header(npy_array *a, uint64_t at, uint64_t n)
     if (!start) return stk_fail_memory(STK_NPY_MOST_HEADER);
     size_t n_start = n < STK_NPY_MOST_HEADER ? (size_t)n : STK_NPY_MOST_HEADER;
     STK_TRY(stk_input_read(&a->file, at, start, n_start));
-    STK_TRY(stk_npy_parse((stk_span){start, n_start}, n, &a->desc, &a->data_at));
+    STK_TRY(stk_npy_parse((stk_span){start, n_start}, n, &a->desc, &a->data_at, &a->stored));
     a->data_at += at;
 done:
     free(start);
@@ -79,7 +80,7 @@ static stk_status open_member(npy_array *a, const stk_zip_member *member)
     if (!a->whole) return stk_fail_memory(member->n);
     STK_RETURN_IF_ERROR(stk_zip_read(&a->file, member, a->whole));
     size_t n_start = member->n < STK_NPY_MOST_HEADER ? (size_t)member->n : STK_NPY_MOST_HEADER;
-    STK_RETURN_IF_ERROR(stk_npy_parse((stk_span){a->whole, n_start}, member->n, &a->desc, &a->data_at));
+    STK_RETURN_IF_ERROR(stk_npy_parse((stk_span){a->whole, n_start}, member->n, &a->desc, &a->data_at, &a->stored));
     a->bytes = a->whole + a->data_at;
     return STK_OK;
 }
@@ -116,14 +117,17 @@ static stk_status read_record(const stk_source *source, int64_t i_record, stk_sc
     const npy_source *s = (const npy_source *)source;
     for (int i = 0; i < source->n_fields; i++) {
         const npy_array *a = &s->array[i];
-        uint64_t at = (uint64_t)i_record * a->row_bytes;
-        uint8_t *row = a->bytes ? a->bytes + at : stk_scratch_get(&scratch[i], a->row_bytes);
-        if (!row) return STK_NO_MEMORY;
-        if (!a->bytes) {
-            stk_status status = stk_input_read(&a->file, a->data_at + at, row, a->row_bytes);
-            if (status != STK_OK) return stk_fail_prefix(status, "%s, row %lld: ", a->title, (long long)i_record);
-        }
-        item[i] = (stk_item){source->field[i].type, row, a->row_bytes};
+        uint64_t at = (uint64_t)i_record * a->stored_bytes;
+        bool is_wide = a->stored != STK_NPY_AS_IS;
+        size_t n_read = a->bytes ? 0 : a->stored_bytes, n_wide = is_wide ? a->row_bytes : 0;
+        uint8_t *place = n_read + n_wide ? stk_scratch_get(&scratch[i], n_wide + n_read + 1) : NULL;
+        if (n_read + n_wide && !place) return STK_NO_MEMORY;
+        uint8_t *row = a->bytes ? a->bytes + at : place + n_wide;
+        stk_status status = a->bytes ? STK_OK : stk_input_read(&a->file, a->data_at + at, row, a->stored_bytes);
+        if (status == STK_OK && is_wide)
+            status = stk_npy_widen(a->stored, row, stk_shape_count(source->field[i].type.desc.shape), place);
+        if (status != STK_OK) return stk_fail_prefix(status, "%s, row %lld: ", a->title, (long long)i_record);
+        item[i] = (stk_item){source->field[i].type, is_wide ? place : row, a->row_bytes};
     }
     return STK_OK;
 }
@@ -150,7 +154,8 @@ static void prefetch(const stk_source *source, int64_t i_record)
     const npy_source *s = (const npy_source *)source;
     for (int i = 0; i < source->n_fields; i++)
         if (s->array[i].bytes)
-            stk_prefetch_bytes(s->array[i].bytes + (size_t)i_record * s->array[i].row_bytes, s->array[i].row_bytes);
+            stk_prefetch_bytes(s->array[i].bytes + (size_t)i_record * s->array[i].stored_bytes,
+                               s->array[i].stored_bytes);
 }
 
 static size_t held_bytes(const stk_source *source)
@@ -262,8 +267,11 @@ static stk_status set_fields(npy_source *s)
     }
     STK_RETURN_IF_ERROR(stk_source_set_fields(&s->base, n_rows, fields, s->n_arrays));
     for (int i = 0; i < s->n_arrays; i++) {
-        s->array[i].row_bytes = stk_desc_bytes(s->base.field[i].type.desc);
-        if (s->array[i].bytes) s->base.n_bytes += n_rows * (int64_t)s->array[i].row_bytes;
+        npy_array *a = &s->array[i];
+        a->row_bytes = stk_desc_bytes(s->base.field[i].type.desc);
+        a->stored_bytes =
+            a->row_bytes / stk_dtype_bytes(a->desc.dtype) * stk_npy_stored_bytes(a->stored, a->desc.dtype);
+        if (a->bytes) s->base.n_bytes += n_rows * (int64_t)a->stored_bytes;
     }
     return STK_OK;
 }

@@ -70,7 +70,7 @@ static stk_status take_npy(stk_span start, uint64_t n_bytes, stk_volume_file *v)
                                                       [STK_BOOL] = STK_NUMBER_U8};
     stk_tensor_desc desc;
     char text[STK_SHAPE_TEXT_BYTES];
-    STK_RETURN_IF_ERROR(stk_npy_parse(start, n_bytes, &desc, &v->data_at));
+    STK_RETURN_IF_ERROR(stk_npy_parse(start, n_bytes, &desc, &v->data_at, NULL));
     if ((desc.shape.rank != 3 && desc.shape.rank != 4) || stk_shape_count(desc.shape) == 0 || numbers[desc.dtype] < 0)
         return stk_fail(STK_INVALID, "it is %s, and no volume [D,H,W] or [D,H,W,C]", stk_desc_text(desc, text));
     v->number = (stk_number)numbers[desc.dtype];

@@ -100,7 +100,8 @@ static void every_type(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         stk_tensor_desc desc;
         uint64_t data_at;
-        assert_int_equal(stk_npy_parse((stk_span){cases[i].bytes, cases[i].n}, cases[i].n, &desc, &data_at), STK_OK);
+        assert_int_equal(stk_npy_parse((stk_span){cases[i].bytes, cases[i].n}, cases[i].n, &desc, &data_at, NULL),
+                         STK_OK);
         assert_int_equal(desc.dtype, cases[i].dtype);
         assert_true(stk_shape_equal(desc.shape, STK_SHAPE(2, 2)));
         assert_int_equal(data_at + stk_desc_bytes(desc), cases[i].n);
@@ -116,12 +117,63 @@ static void expect_failure(const char *name, const void *bytes, size_t n, stk_st
     assert_non_null(strstr(stk_error_text(), path));
 }
 
+/* A file of two rows of two elements. */
+static const char *write_rows(const char *descr, const void *elements, size_t n)
+{
+    uint8_t bytes[256] = "\x93NUMPY\x01\x00\x76";
+    int end = snprintf((char *)bytes + 10, 118, "{'descr': '%s', 'fortran_order': False, 'shape': (2, 2), }", descr);
+    memset(bytes + 10 + end, ' ', (size_t)(118 - end));
+    memcpy(bytes + 128, elements, n);
+    return write_file("rows.npy", bytes, 128 + n);
+}
+
+/* Whole numbers that have no type of ours become the next wider one. */
+static void whole_numbers_are_widened(void **state)
+{
+    (void)state;
+    static const int16_t i2[] = {-32768, -1, 7, 32767};
+    static const uint16_t u2[] = {0, 1, 40000, 65535};
+    static const uint32_t u4[] = {0, 1, 3000000000u, UINT32_MAX};
+    static const uint64_t u8[] = {0, 1, UINT64_C(1) << 40, INT64_MAX};
+    static const struct {
+        const char *descr;
+        const void *elements;
+        size_t n;
+        stk_dtype dtype;
+        int64_t want[4];
+    } cases[] = {{"<i2", i2, sizeof(i2), STK_I32, {-32768, -1, 7, 32767}},
+                 {"<u2", u2, sizeof(u2), STK_I32, {0, 1, 40000, 65535}},
+                 {"<u4", u4, sizeof(u4), STK_I64, {0, 1, 3000000000, UINT32_MAX}},
+                 {"<u8", u8, sizeof(u8), STK_I64, {0, 1, INT64_C(1) << 40, INT64_MAX}}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        stk_source *source;
+        stk_item item;
+        const char *path = write_rows(cases[i].descr, cases[i].elements, cases[i].n);
+        assert_int_equal(stk_source_open_npy(&(stk_npy_field){NULL, path}, 1, &source), STK_OK);
+        assert_int_equal(source->field[0].type.desc.dtype, cases[i].dtype);
+        for (int64_t k = 0; k < 4; k++) {
+            assert_int_equal(source->class->read(source, k / 2, scratch, &item), STK_OK);
+            int64_t got = cases[i].dtype == STK_I32 ? ((int32_t *)item.data)[k % 2] : ((int64_t *)item.data)[k % 2];
+            assert_true(got == cases[i].want[k]);
+        }
+        source->class->close(source);
+    }
+    static const uint64_t large[] = {1, 2, 3, UINT64_C(1) << 63};
+    stk_source *source;
+    stk_item item;
+    const char *path = write_rows("<u8", large, sizeof(large));
+    assert_int_equal(stk_source_open_npy(&(stk_npy_field){NULL, path}, 1, &source), STK_OK);
+    assert_int_equal(source->class->read(source, 0, scratch, &item), STK_OK);
+    assert_int_equal(source->class->read(source, 1, scratch, &item), STK_CORRUPT);
+    assert_non_null(strstr(stk_error_text(), "row 1: element 1 is too large for i64"));
+    source->class->close(source);
+}
+
 static void what_is_not_ours_is_refused_by_name(void **state)
 {
     (void)state;
     expect_failure("a.npy", golden_big, sizeof(golden_big), STK_UNSUPPORTED, "'>f4' are big-endian");
     expect_failure("a.npy", golden_fortran, sizeof(golden_fortran), STK_UNSUPPORTED, "in Fortran order");
-    expect_failure("a.npy", golden_u2, sizeof(golden_u2), STK_UNSUPPORTED, "element type '<u2' is not supported");
     expect_failure("a.npy", golden_complex, sizeof(golden_complex), STK_UNSUPPORTED, "'<c8'");
     expect_failure("a.npy", golden_text, sizeof(golden_text), STK_UNSUPPORTED, "'<U2'");
     expect_failure("a.npy", golden_structured, sizeof(golden_structured), STK_UNSUPPORTED, "structured array");
@@ -272,6 +324,7 @@ int main(void)
         cmocka_unit_test(archives_stored_and_deflated),
         cmocka_unit_test(a_stored_array_need_not_fit),
         cmocka_unit_test(every_type),
+        cmocka_unit_test(whole_numbers_are_widened),
         cmocka_unit_test(what_is_not_ours_is_refused_by_name),
         cmocka_unit_test(every_cut_is_noticed),
         cmocka_unit_test(headers_that_lie),

@@ -201,6 +201,7 @@ static void damage_is_named(void **state)
     expect_failure("cut", bytes, 700, STK_CORRUPT, "at byte 512: it is cut short in a tar header");
     expect_failure("cut", bytes, 512 + 512 + 3, STK_CORRUPT,
                    "'a/0001.jpg' is cut short: it has 5 bytes, and 3 are left");
+    expect_failure("cut", bytes, 512 + 512 + 100, STK_CORRUPT, "cut short behind 'a/0001.jpg'");
     for (size_t at = 512; at < 1024; at += 7) {
         bytes[at] ^= 1;
         expect_failure("sum", bytes, a->n, STK_CORRUPT, "at byte 512: the checksum of a tar header is wrong");

@@ -74,6 +74,12 @@ def cmyk():
     return save(Image.fromarray(picture(HEIGHT, WIDTH, 1)).convert("CMYK"), "JPEG", quality=60)
 
 
+def ycck(encoded):
+    """The same bytes as Y, Cb, Cr and K: what Adobe's marker says of them."""
+    at = encoded.index(b"Adobe")
+    return encoded[:at + 11] + b"\x02" + encoded[at + 12:]
+
+
 def pngs():
     pixels = picture(HEIGHT, WIDTH, 2)
     rng = np.random.default_rng(3)
@@ -154,6 +160,10 @@ typedef struct golden_image {{
             table.append(f'    {{"{name}", {name}, sizeof({name}), {name}_as_rgb, {name}_as_grey}},')
         out.append(f"static const golden_image golden_{group}[] = {{\n" + "\n".join(table) + "\n};\n")
     out.append(array("uint8_t", "jpeg_cmyk", cmyk()))
+    for name, encoded in (("cmyk", cmyk()), ("ycck", ycck(cmyk()))):
+        rgb = Image.open(io.BytesIO(encoded)).convert("RGB")
+        out.append(array("uint8_t", f"jpeg_{name}_rgb", np.asarray(rgb).reshape(-1)))
+        out.append(array("uint8_t", f"jpeg_{name}_grey", np.asarray(rgb.convert("L")).reshape(-1)))
     return "\n".join(out) + "/* clang-format on */\n\n#endif\n"
 
 

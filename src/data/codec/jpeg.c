@@ -57,6 +57,7 @@ int stk_jpeg_components(stk_span encoded)
 /* Real progressive files have about ten scans. A few bytes a scan can ask for a pass over the whole image, so that
  * without a bound a small file could keep a worker busy for hours. */
 enum { MOST_SCANS = 500 };
+enum { MOST_CHANNELS = 4 /* inks */ };
 
 typedef struct decoder {
     struct jpeg_decompress_struct info;
@@ -96,6 +97,32 @@ static void read_rows(struct jpeg_decompress_struct *info, size_t row_bytes, uin
     }
 }
 
+/* Four inks of n pixels, as Adobe's programs write them, which is inverted -> RGB or grey, with Pillow's
+ * rounding. */
+static void mix_inks(const uint8_t *inks, int64_t n, int channels, uint8_t *dst)
+{
+    for (int64_t i = 0; i < n; i++, inks += 4, dst += channels) {
+        uint32_t rgb[3], light = inks[3];
+        for (int c = 0; c < 3; c++) {
+            uint32_t taken = (255u - inks[c]) * light + 128;
+            rgb[c] = light - (((taken >> 8) + taken) >> 8);
+        }
+        for (int c = 0; c < channels; c++)
+            dst[c] = (uint8_t)rgb[c];
+        if (channels == 1) dst[0] = (uint8_t)((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);
+    }
+}
+
+static void read_inks(decoder *d, const stk_rect *rect, int channels, uint8_t *dst)
+{
+    while (d->info.output_scanline < d->info.output_height) {
+        int64_t y = (int64_t)d->info.output_scanline - rect->top;
+        jpeg_read_scanlines(&d->info, &d->row, 1);
+        if (y < 0 || y >= rect->height) continue;
+        mix_inks(d->row + 4 * rect->left, rect->width, channels, dst + (size_t)(y * rect->width) * (size_t)channels);
+    }
+}
+
 static void read_part(decoder *d, const stk_rect *rect, int channels, uint8_t *dst)
 {
     size_t n = (size_t)rect->width * (size_t)channels, skip = (size_t)rect->left * (size_t)channels;
@@ -117,17 +144,20 @@ static stk_status decode(decoder *d, stk_span encoded, int64_t height, int64_t w
     info->progress = &d->progress;
     jpeg_mem_src(info, encoded.data, (unsigned long)encoded.n);
     jpeg_read_header(info, TRUE);
-    if (info->jpeg_color_space == JCS_CMYK || info->jpeg_color_space == JCS_YCCK)
-        return stk_fail(STK_UNSUPPORTED, "CMYK JPEGs are not supported; convert the file to RGB");
+    bool is_inks = info->jpeg_color_space == JCS_CMYK || info->jpeg_color_space == JCS_YCCK;
     if ((int64_t)info->image_height != height || (int64_t)info->image_width != width)
         return stk_fail(STK_CORRUPT, "damaged JPEG: two frame headers");
-    info->out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    if (is_inks && !d->row && !(d->row = malloc((size_t)width * MOST_CHANNELS)))
+        return stk_fail_memory((size_t)width * MOST_CHANNELS);
+    info->out_color_space = is_inks ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     info->dct_method = JDCT_ISLOW;
     info->do_fancy_upsampling = TRUE;
     STK_RETURN_IF_ERROR(stk_memory_charge(stk_memory_in_use(), library_bytes(info)));
     d->charged = library_bytes(info);
     jpeg_start_decompress(info);
-    if (d->row)
+    if (is_inks)
+        read_inks(d, rect, channels, dst);
+    else if (d->row)
         read_part(d, rect, channels, dst);
     else
         read_rows(info, (size_t)width * (size_t)channels, dst);
@@ -144,8 +174,8 @@ stk_status stk_jpeg_decode_by_library(stk_span encoded, int64_t height, int64_t 
     stk_jpeg_errors_init(&d.errors, &d.info.err);
     bool is_part = rect->height < height || rect->width < width;
     d.charged = 0;
-    d.row = is_part ? malloc((size_t)width * (size_t)channels) : NULL;
-    if (is_part && !d.row) return stk_fail_memory((size_t)width * (size_t)channels);
+    d.row = is_part ? malloc((size_t)width * MOST_CHANNELS) : NULL;
+    if (is_part && !d.row) return stk_fail_memory((size_t)width * MOST_CHANNELS);
     stk_status status = decode(&d, encoded, height, width, rect, channels, dst);
     jpeg_destroy_decompress(&d.info);
     stk_memory_release(stk_memory_in_use(), d.charged);

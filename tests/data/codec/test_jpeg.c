@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "data/codec/image.h"
+#include "data/codec/jpeg.h"
 #include "golden/images_golden.h"
 
 enum { N_PIXELS = GOLDEN_HEIGHT * GOLDEN_WIDTH, N_FILES = sizeof(golden_jpeg) / sizeof(golden_jpeg[0]) };
@@ -81,8 +82,29 @@ static void other_files_are_refused(void **state)
     assert_string_equal(stk_error_text(), "an empty file");
     assert_int_equal(stk_image_decode((stk_span){(const uint8_t *)"GIF89a", 6}, 3, out), STK_CORRUPT);
     assert_string_equal(stk_error_text(), "not a JPEG or PNG file");
-    assert_int_equal(stk_image_decode((stk_span){jpeg_cmyk, sizeof(jpeg_cmyk)}, 3, out), STK_UNSUPPORTED);
-    assert_string_equal(stk_error_text(), "CMYK JPEGs are not supported; convert the file to RGB");
+}
+
+/* Four inks, plain and as Y, Cb, Cr and K; whole and a part. */
+static void inks_become_rgb(void **state)
+{
+    (void)state;
+    uint8_t out[N_PIXELS * 3], part[4 * 5 * 3], ycck[sizeof(jpeg_cmyk)];
+    static const uint8_t *const rgb[] = {jpeg_cmyk_rgb, jpeg_ycck_rgb}, *const grey[] = {jpeg_cmyk_grey,
+                                                                                         jpeg_ycck_grey};
+    memcpy(ycck, jpeg_cmyk, sizeof(ycck));
+    for (size_t at = 0; at + 12 < sizeof(ycck); at++)
+        if (!memcmp(ycck + at, "Adobe", 5)) ycck[at + 11] = 2;
+    for (int i = 0; i < 2; i++) {
+        stk_span file = {i ? ycck : jpeg_cmyk, sizeof(ycck)};
+        assert_int_equal(stk_image_decode(file, 3, out), STK_OK);
+        assert_memory_equal(out, rgb[i], N_PIXELS * 3);
+        assert_int_equal(stk_image_decode(file, 1, out), STK_OK);
+        assert_memory_equal(out, grey[i], N_PIXELS);
+        stk_rect rect = {3, 2, 4, 5};
+        assert_int_equal(stk_jpeg_decode_by_library(file, GOLDEN_HEIGHT, GOLDEN_WIDTH, &rect, 3, part), STK_OK);
+        for (int y = 0; y < 4; y++)
+            assert_memory_equal(part + 15 * y, rgb[i] + 3 * ((3 + y) * GOLDEN_WIDTH + 2), 15);
+    }
 }
 
 /* Changes the frame header of a good file: offset 0 is its marker. */
@@ -170,9 +192,13 @@ static void encoding_comes_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pixels_are_those_of_pil),       cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(damage_never_crashes),          cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(unusual_kinds_are_unsupported), cmocka_unit_test(too_many_scans_are_refused),
+        cmocka_unit_test(pixels_are_those_of_pil),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(damage_never_crashes),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(inks_become_rgb),
+        cmocka_unit_test(unusual_kinds_are_unsupported),
+        cmocka_unit_test(too_many_scans_are_refused),
         cmocka_unit_test(encoding_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,8 @@ PyObject *core_array_new(core_block *block, void *data, stk_dtype dtype, const s
 /* An array with memory of its own and the same content; data NULL: undefined content. */
 PyObject *core_array_copy(const void *data, stk_dtype dtype, const stk_shape *shape);
 void *core_array_data(PyObject *array);
+/* A capsule of DLPack, "dltensor", over data in block; channels_first: [N,H,W,C] as [N,C,H,W]. */
+PyObject *core_lend(core_block *block, void *data, stk_dtype dtype, const stk_shape *shape, bool channels_first);
 
 /* Somebody's array, by buffer protocol or DLPack, row-major; borrowed memory. */
 typedef struct core_import {

@@ -42,40 +42,69 @@ static void drop_versioned(PyObject *capsule)
     managed->deleter(managed);
 }
 
+/* The sides of an array as they lie in memory; is_moved: [N,H,W,C] as [N,C,H,W]. */
+static loan *new_loan(core_block *block, const stk_shape *shape, bool is_moved)
+{
+    static const int moved[] = {0, 2, 3, 1}; /* where each side goes */
+    loan *lent = malloc(sizeof(*lent));
+    if (!lent) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    lent->block = core_block_ref(block);
+    int64_t stride = 1;
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        int at = is_moved ? moved[i] : i;
+        lent->side[at] = shape->dim[i];
+        lent->stride[at] = stride;
+        stride *= shape->dim[i];
+    }
+    return lent;
+}
+
+static dl_tensor tensor_of(loan *lent, void *data, stk_dtype dtype, int rank)
+{
+    return (dl_tensor){.data = data,
+                       .device = {DL_CPU, 0},
+                       .ndim = rank,
+                       .dtype = {core_elements[dtype].code, (uint8_t)(8 * stk_dtype_bytes(dtype)), 1},
+                       .shape = lent->side,
+                       .strides = lent->stride};
+}
+
+static PyObject *or_free(PyObject *capsule, loan *lent)
+{
+    if (capsule) return capsule;
+    core_block_unref(lent->block);
+    free(lent);
+    return NULL;
+}
+
+PyObject *core_lend(core_block *block, void *data, stk_dtype dtype, const stk_shape *shape, bool channels_first)
+{
+    loan *lent = new_loan(block, shape, channels_first);
+    if (!lent) return NULL;
+    lent->as.old =
+        (dl_managed){.tensor = tensor_of(lent, data, dtype, shape->rank), .context = lent, .deleter = end_old};
+    return or_free(PyCapsule_New(&lent->as.old, "dltensor", drop_old), lent);
+}
+
+static PyObject *lend_versioned(core_array *self, bool is_copied)
+{
+    loan *lent = new_loan(self->block, &self->shape, false);
+    if (!lent) return NULL;
+    lent->as.versioned = (dl_versioned){.major = 1,
+                                        .context = lent,
+                                        .deleter = end_versioned,
+                                        .flags = is_copied ? DL_FLAG_IS_COPIED : 0,
+                                        .tensor = tensor_of(lent, self->data, self->dtype, self->shape.rank)};
+    return or_free(PyCapsule_New(&lent->as.versioned, "dltensor_versioned", drop_versioned), lent);
+}
+
 static PyObject *lend(core_array *self, bool is_versioned, bool is_copied)
 {
-    loan *lent = calloc(1, sizeof(*lent));
-    if (!lent) return PyErr_NoMemory();
-    lent->block = core_block_ref(self->block);
-    int64_t stride = 1;
-    for (int i = self->shape.rank - 1; i >= 0; i--) {
-        lent->side[i] = self->shape.dim[i];
-        lent->stride[i] = stride;
-        stride *= self->shape.dim[i];
-    }
-    dl_tensor tensor = {.data = self->data,
-                        .device = {DL_CPU, 0},
-                        .ndim = self->shape.rank,
-                        .dtype = {core_elements[self->dtype].code, (uint8_t)(8 * stk_dtype_bytes(self->dtype)), 1},
-                        .shape = lent->side,
-                        .strides = lent->stride};
-    PyObject *capsule;
-    if (is_versioned) {
-        lent->as.versioned = (dl_versioned){.major = 1,
-                                            .context = lent,
-                                            .deleter = end_versioned,
-                                            .flags = is_copied ? DL_FLAG_IS_COPIED : 0,
-                                            .tensor = tensor};
-        capsule = PyCapsule_New(&lent->as.versioned, "dltensor_versioned", drop_versioned);
-    } else {
-        lent->as.old = (dl_managed){.tensor = tensor, .context = lent, .deleter = end_old};
-        capsule = PyCapsule_New(&lent->as.old, "dltensor", drop_old);
-    }
-    if (!capsule) {
-        core_block_unref(lent->block);
-        free(lent);
-    }
-    return capsule;
+    if (is_versioned) return lend_versioned(self, is_copied);
+    return core_lend(self->block, self->data, self->dtype, &self->shape, false);
 }
 
 /* Where somebody asks for a device, it is the CPU. */

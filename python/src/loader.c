@@ -20,7 +20,7 @@ static PyObject *loader_close(PyObject *object, PyObject *none)
     core_loader *self = (core_loader *)object;
     (void)none;
     core_loader_close(self);
-    Py_CLEAR(self->stash);
+    core_loader_drop_stash(self);
     Py_RETURN_NONE;
 }
 
@@ -38,7 +38,6 @@ static int loader_traverse(PyObject *object, visitproc visit, void *arg)
     core_loader *self = (core_loader *)object;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->dataset);
-    Py_VISIT(self->stash);
     return 0;
 }
 
@@ -49,7 +48,8 @@ static void loader_dealloc(PyObject *object)
     loader_finalize(object);
     bool is_ours = self->generation == core_generation();
     if (is_ours) pthread_mutex_destroy(&self->lock);
-    Py_CLEAR(self->stash);
+    core_loader_drop_stash(self);
+    free(self->stash);
     for (int f = 0; f < MOST_FIELDS; f++)
         Py_XDECREF(self->name[f]);
     if (is_ours) Py_XDECREF(self->dataset); /* else threads' memory of the other process still points to it */
@@ -96,9 +96,10 @@ static PyObject *core_open(PyObject *module, PyObject *args, PyObject *keywords)
     pthread_mutex_init(&self->lock, NULL);
     Py_INCREF(dataset);
     self->dataset = dataset;
-    if (!core_loader_prepare_close(self)) {
+    self->stash = malloc(sizeof(*self->stash));
+    if (!self->stash || !core_loader_prepare_close(self)) {
         Py_DECREF(self);
-        return NULL;
+        return PyErr_NoMemory();
     }
     stk_dataset *of = dataset->handle;
     Py_BEGIN_ALLOW_THREADS status = stk_loader_open(of, &config, &handle);
@@ -197,6 +198,10 @@ static PyObject *get_closed(PyObject *object, void *none)
 
 static PyMethodDef loader_methods[] = {
     {"next", core_loader_next, METH_NOARGS, "next()\n--\n\nThe next batch; None: an epoch has ended."},
+    {"next_as", core_loader_next_as, METH_O,
+     "next_as((function, channels_first, fields, is_list))\n--\n\nLike next(), of what function makes of each field's "
+     "capsule; with "
+     "fields, a tuple of names, as a tuple or list of these."},
     {"begin", core_loader_begin, METH_NOARGS,
      "begin()\n--\n\nAn epoch begins: next() does not tell of the end of another."},
     {"close", loader_close, METH_NOARGS, "close()\n--\n\nStops the threads. Batches stay."},

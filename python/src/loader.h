@@ -14,6 +14,17 @@
 /* N_KEPT: the batch in use, the one before it, which lives until its name means the next, and one more. */
 enum { N_KEPT = 3, MOST_FIELDS = 32 };
 
+/* What one turn of taking a batch found, without the GIL. */
+typedef struct core_turn {
+    bool is_done; /* else it waited in vain */
+    bool is_closed, has_batch;
+    stk_status status;
+    stk_kept *kept;
+    int n_fields;
+    int64_t n_rows, i_epoch, i_batch, n_kept;
+    stk_batch_array field[MOST_FIELDS];
+} core_turn;
+
 typedef struct core_loader {
     PyObject_HEAD core_dataset *dataset;
     stk_loader *handle;     /* guarded by lock; NULL: closed */
@@ -23,14 +34,15 @@ typedef struct core_loader {
     unsigned generation;
     struct core_late *late;           /* for closing late, which cannot fail then; NULL once that happens */
     struct core_loader *next, **link; /* of all that are open; guarded by the GIL. link NULL: not one of them */
+    int n_fields;                     /* of a batch; 0: not known yet. Guarded by lock */
     int n_slots;
     int64_t n_epoch_batches; /* -1: not known */
     bool has_warned;
     /* The place of the batch that comes next; changed with the GIL. */
     int64_t i_epoch, i_batch;
-    int64_t n_ends;  /* epochs that have ended, which nobody has been told yet */
-    PyObject *stash; /* that the next call gives; NULL: none */
-    int64_t stash_epoch, stash_batch;
+    int64_t n_ends;   /* epochs that have ended, which nobody has been told yet */
+    core_turn *stash; /* what the next call gives, where has_stash says so */
+    bool has_stash;
     PyObject *name[MOST_FIELDS]; /* of fields */
 } core_loader;
 
@@ -39,10 +51,13 @@ bool core_loader_is_usable(core_loader *self);
 
 /* next(): a batch; None where an epoch has ended. */
 PyObject *core_loader_next(PyObject *self, PyObject *none);
+/* next_as((function, channels_first, fields, is_list)): the same, made of DLPack's capsules by function. */
+PyObject *core_loader_next_as(PyObject *self, PyObject *how);
+void core_loader_drop_stash(core_loader *self);
 /* begin(): the next call gives a batch, also where nobody was told that an epoch had ended. */
 PyObject *core_loader_begin(PyObject *self, PyObject *none);
 
-/* What close needs later on; false and an exception where there is no memory. */
+/* What close needs later on; false: there is no memory. */
 bool core_loader_prepare_close(core_loader *self);
 /* Takes the handle, which is now open. */
 void core_loader_opened(core_loader *self, stk_loader *handle);

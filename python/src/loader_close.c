@@ -43,7 +43,6 @@ bool core_loader_may_open(void)
 bool core_loader_prepare_close(core_loader *self)
 {
     self->late = calloc(1, sizeof(*self->late));
-    if (!self->late) PyErr_NoMemory();
     return self->late != NULL;
 }
 

@@ -1,6 +1,7 @@
 """Loaders: batches of a data set as dicts of arrays, made ahead by threads in C."""
 
 import atexit
+import functools
 
 from . import _core
 from .dataset import Dataset
@@ -74,6 +75,10 @@ class Loader:
         return self._core.position if self._core is not None else self._at
 
     def __iter__(self):
+        return self._begin(None)
+
+    def _begin(self, how):
+        """An epoch's batches, as next_as makes them of `how`; None: as dicts of arrays."""
         if self._is_closed:
             raise _core.ClosedError("the loader is closed")
         epoch, batch = self._position()
@@ -84,12 +89,13 @@ class Loader:
         self._is_resumed = False
         if self._core is not None:
             self._core.begin()
-        return self._epoch()
+        return self._epoch(how)
 
-    def _epoch(self):
+    def _epoch(self, how=None):
         core = self._core
+        take = None if core is None else core.next if how is None else functools.partial(core.next_as, how)
         while core is not None:
-            batch = core.next()
+            batch = take()
             if batch is None or core is not self._core:
                 return
             yield batch

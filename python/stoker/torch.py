@@ -11,10 +11,12 @@ import os
 import warnings
 
 import torch
-from torch.utils.dlpack import from_dlpack as _from_dlpack
 
 from .dataset import Dataset, stages
 from .loader import Loader
+
+# What torch.utils.dlpack.from_dlpack does with a capsule in the end.
+_from_dlpack = getattr(torch._C, "_from_dlpack", torch.utils.dlpack.from_dlpack)
 
 __all__ = ["DataLoader", "from_imagefolder", "tensor", "tensors"]
 
@@ -122,26 +124,20 @@ class DataLoader:
         if self._fields is None:
             self._fields = tuple(str(i) for i in range(n))
 
-    def _give(self, batch):
-        out = {}
-        for name, array in batch.items():
-            value = _from_dlpack(array.__dlpack__())
-            if self._channels_first and name != "mask" and value.ndim == 4 and value.shape[3] in (1, 3):
-                value = value.permute(0, 3, 1, 2)
-            if self.pin_memory:
-                value = value.pin_memory()
-            out[name] = value
-        if self._fields is None:
-            return out
-        values = [out[name] for name in self._fields]
-        return values if self._is_sequence else tuple(values)
+    def _batches(self):
+        return self.loader._begin((_from_dlpack, self._channels_first, self._fields, self._is_sequence))
+
+    def _pinned(self):
+        for batch in self._batches():
+            if isinstance(batch, dict):
+                batch = {name: value.pin_memory() for name, value in batch.items()}
+            else:
+                batch = type(batch)([value.pin_memory() for value in batch])
+            yield batch
+            del batch
 
     def __iter__(self):
-        for batch in self.loader:
-            given = self._give(batch)
-            del batch
-            yield given
-            del given
+        return self._pinned() if self.pin_memory else self._batches()
 
     def __len__(self):
         n = len(self.loader)

@@ -41,5 +41,11 @@ def __getattr__(name):
     raise AttributeError("module 'stoker' has no attribute '%s'" % name)
 
 
+def load_ipython_extension(shell):
+    """`%load_ext stoker`: the cell magic %%stoker_watch."""
+    from .notebook import stoker_watch
+    shell.register_magic_function(stoker_watch, "cell", "stoker_watch")
+
+
 def __dir__():
     return sorted([*globals(), *_MODULES, *_LATER])

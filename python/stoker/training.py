@@ -7,6 +7,7 @@ import tempfile
 import time
 
 from . import _core
+from .notebook import Curve, is_notebook
 from .recipe import recipe_file, sets
 from .reporting import report
 
@@ -63,7 +64,7 @@ def train(recipe, *, out=None, resume=False, callbacks=(), progress=None, max_st
     resume      goes on from the folder's last checkpoint, where there is one
     callbacks   functions of an event, a dict: event["kind"] is "plan", "step", "eval", "epoch", "saved", "warning" or "end".
                 One that raises stops the run, saved, and the exception is train's
-    progress    a line of progress; None: on a terminal
+    progress    a line of progress, in notebooks a curve; None: on a terminal and in notebooks
     set         changes of keys: {"optimizer.sgd.lr": 0.1}
     overrides   the same for keys without a dot: epochs=3, model={"mlp": {"hidden": [64]}}
 
@@ -74,9 +75,9 @@ def train(recipe, *, out=None, resume=False, callbacks=(), progress=None, max_st
     callbacks = list(callbacks)
     bar = None
     if progress is None:
-        progress = sys.stderr.isatty()
+        progress = is_notebook() or sys.stderr.isatty()
     if progress:
-        bar = _Progress(sys.stderr)
+        bar = Curve() if is_notebook() else _Progress(sys.stderr)
         callbacks.append(bar)
 
     history = []

@@ -1,0 +1,53 @@
+"""IPython, where it is here: the magic runs a cell and says what held it back. The curve of a training is a drawing."""
+
+import math
+import unittest
+import xml.etree.ElementTree
+
+import stoker
+from stoker.notebook import Curve, is_notebook
+
+try:
+    import IPython
+except ImportError:
+    IPython = None
+
+
+def event(step, loss, wait):
+    return {"kind": "step", "step": step, "n_steps": 2000, "epoch": 1, "n_epochs": 2, "loss": loss, "samples_per_s": 10.0, "input_wait_share": wait}
+
+
+class Drawing(unittest.TestCase):
+    def test_a_curve_is_a_drawing_of_bounded_size(self):
+        curve = Curve()
+        curve._show = lambda: None  # there is no notebook to show it in
+        self.assertEqual(curve.svg(), "")
+        for step in range(1, 3000):
+            curve(event(step, math.exp(-step / 500), 0.25))
+        root = xml.etree.ElementTree.fromstring(curve.svg())
+        points = [p.split(",") for p in root.find("{*}polyline").get("points").split()]
+        self.assertLess(len(points), 1000)
+        heights = [float(y) for _, y in points]
+        self.assertEqual(heights, sorted(heights))  # the loss falls, and y grows downwards
+        self.assertIn("waits 25 %", root.find("{*}text").text)
+
+
+@unittest.skipUnless(IPython, "there is no IPython (Debian: python3-ipython)")
+class Magic(unittest.TestCase):
+    def test_a_watched_cell(self):
+        from IPython.core.interactiveshell import InteractiveShell
+        from IPython.utils.capture import capture_output
+
+        shell = InteractiveShell.instance()
+        shell.history_manager.enabled = False
+        shell.run_line_magic("load_ext", "stoker")
+        with capture_output() as shown:
+            shell.run_cell_magic("stoker_watch", "", "end = __import__('time').time() + 3\nwhile __import__('time').time() < end: seen = 5")
+        self.assertEqual(shell.user_ns["seen"], 5)
+        self.assertEqual(len(shown.outputs), 1)
+        self.assertIn("verdict", repr(shown.outputs[0].data))
+        self.assertFalse(is_notebook())
+
+
+if __name__ == "__main__":
+    unittest.main()

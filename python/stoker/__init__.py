@@ -23,7 +23,7 @@ __version__ = _core.version()
 # Imported when they are first asked for.
 _LATER = {"train": "training", "Run": "training", "Model": "training", "load": "training", "weights": "training",
           "save_weights": "training", "import_weights": "training", "export": "training", "plan": "training",
-          "Plan": "training", "report": "reporting", "watch": "watching"}
+          "Plan": "training", "from_torch": "conversion", "report": "reporting", "watch": "watching"}
 _MODULES = ("torch", "tf", "jax")
 
 __all__ = ["Array", "BusyError", "ClosedError", "CorruptError", "Dataset", "DeviceError", "Error", "ForkError", "InternalError",

@@ -1,0 +1,6 @@
+from typing import Any, Iterator, Mapping
+
+from ._core import Array
+
+def arrays(batch: Mapping[str, Array], sharding: Any = None) -> dict[str, Any]: ...
+def iterator(data: Any, sharding: Any = None, **options: Any) -> Iterator[dict[str, Any]]: ...

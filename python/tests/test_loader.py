@@ -85,6 +85,16 @@ class Order(unittest.TestCase):
         with self.assertRaises(TypeError):
             stoker._core.open(3)
 
+    def test_elements_become_any_type(self):
+        types = {"f32": "float32", "f64": "float64", "i64": "int64",
+                 "i32": "int32", "i8": "int8", "u8": "uint8", "bool": "bool"}
+        for to, name in types.items():
+            batch = next(iter(Loader(Dataset.arrays(x=stoker.Array(bytes((0, 1, 1)))).map(stages.cast(to), "x").batch(3))))
+            self.assertEqual(batch["x"].dtype, name)
+            self.assertEqual(batch["x"].tolist(), [0, 1, 1])
+        with self.assertRaises(stoker.InvalidError):
+            counted(3).map(stages.cast("i65"), "x").build()
+
     def test_padded_batches_tell_lengths(self):
         ds = counted(6).window(3, drop_remainder=False).skip(1)
         self.assertEqual(len(ds), 1)

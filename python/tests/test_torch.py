@@ -1,5 +1,6 @@
 """PyTorch, where it is here: the same memory, its DataLoader's arguments, its data sets."""
 
+import os
 import unittest
 import warnings
 
@@ -11,7 +12,8 @@ try:
 except ImportError:
     raise unittest.SkipTest("there is no PyTorch")
 
-from stoker.torch import DataLoader, tensor
+from stoker.torch import DataLoader, from_imagefolder, tensor
+from support import Folder, write_png
 
 
 def vectors(n):
@@ -108,6 +110,22 @@ class Arguments(unittest.TestCase):
         self.assertEqual(got.shape, (4, 3, 6, 5))
         self.assertTrue(got.is_contiguous(memory_format=torch.channels_last))
         self.assertTrue(torch.equal(got, images.permute(0, 3, 1, 2).float()))
+
+    def test_a_folder_of_pictures(self):
+        with Folder() as folder:
+            for i, colour in enumerate(((255, 0, 0), (0, 255, 0))):
+                os.mkdir(os.path.join(folder, "ab"[i]))
+                for n in range(3):
+                    write_png(os.path.join(folder, "ab"[i], "%d.png" % n), 20 + n, 30, colour)
+            for train in (True, False):
+                loader = from_imagefolder(folder, 16, batch_size=4, train=train)
+                self.assertEqual(loader.classes, ["a", "b"])
+                batches = list(loader)
+                self.assertEqual([len(labels) for _, labels in batches], [4] if train else [4, 2])
+                for images, labels in batches:
+                    self.assertEqual((images.dtype, tuple(images.shape[1:]), labels.dtype), (torch.float32, (3, 16, 16), torch.int64))
+                    want = (torch.eye(3)[labels] - torch.tensor([0.485, 0.456, 0.406])) / torch.tensor([0.229, 0.224, 0.225])
+                    self.assertTrue(torch.allclose(images, want[:, :, None, None].expand_as(images), atol=1e-3))
 
     def test_a_state_goes_on(self):
         data = torch.utils.data.TensorDataset(torch.arange(12))

@@ -122,14 +122,19 @@ static stk_status look(const void *params, const stk_stage_key *key, stk_view *v
     return STK_OK;
 }
 
-static const char *const dtype_words[] = {"f32", "u8", NULL};
+#define X(name, text, bytes) text,
+static const char *const dtype_words[] = {STK_DTYPE_LIST(X) NULL};
+#undef X
 static const stk_key keys[] = {
     {.name = "dtype", .type = STK_KEY_WORD, .words = dtype_words, .required = true, .doc = "The element type."},
     STK_KEY_END};
 
 static stk_status build(const stk_yaml_node *settings, stk_stage **out)
 {
-    *out = stk_cast(stk_yaml_is(settings, "dtype", "u8") ? STK_U8 : STK_F32);
+    int dtype = STK_F32;
+    while (dtype + 1 < STK_N_DTYPES && !stk_yaml_is(settings, "dtype", dtype_words[dtype]))
+        dtype++;
+    *out = stk_cast((stk_dtype)dtype);
     return STK_OK;
 }
 

@@ -270,7 +270,7 @@ if shutil.which("cc"):
 for page in PAGES:
     check_links(page)
     if page not in SHOW_NEW:
-        check_sources(page, {os.path.basename(path) for path in sources + glob.glob("bench/*.c") + glob.glob("examples/*.c")})
+        check_sources(page, {os.path.basename(path) for path in sources + glob.glob("bench/*.c") + glob.glob("examples/*.c") + glob.glob("python/src/*")})
     if page not in SHOW_NEW:
         check_names(page, identifiers, code)
 check(n_seen.get("command", 0) > 100 and n_seen.get("path", 0) > 100 and n_seen.get("name", 0) > 100, f"too little was found: {n_seen}")

@@ -61,8 +61,11 @@ class Watch:
     def __repr__(self):
         if self.verdict is None:
             return "<stoker.watch: no verdict>"
-        import json
-        return json.dumps(self.verdict, indent=1)
+        lines = []
+        for found in self.verdict["verdicts"]:
+            lines.append("%s (confidence %.0f %%)" % (found["title"], 100 * found["confidence"]))
+            lines += ["  " + text for text in found["evidence"]] + ["  try: " + remedy["text"] for remedy in found["remedies"]]
+        return "\n".join(lines) or "nothing was found that holds it back"
 
     def _repr_html_(self):
         return Report(self.html)._repr_html_() if self.html else None

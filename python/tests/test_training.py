@@ -88,8 +88,14 @@ class Training(unittest.TestCase):
         plan = stoker.plan(RECIPE)
         self.assertIn("<pre>", plan._repr_html_())
         self.assertTrue(any("bytes" in key or "memory" in key for key in plan))
-        with self.assertRaises(stoker.Error):
+        with self.assertRaisesRegex(stoker.NoMemoryError, "^the plan needs"):
             stoker.plan(RECIPE, memory="1KiB")
+        os.environ["CLICOLOR_FORCE"] = "1"  # as notebooks have it
+        try:
+            with self.assertRaisesRegex(stoker.Error, "^--set modle"):
+                stoker.plan(RECIPE, set={"modle": 3})
+        finally:
+            del os.environ["CLICOLOR_FORCE"]
 
 
 class Doctor(unittest.TestCase):

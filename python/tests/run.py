@@ -1,4 +1,7 @@
-"""All tests of the package, those of its docstrings among them. run.py [NAME]...: some of them."""
+"""All tests of the package, those of its docstrings among them. run.py [NAME]...: some of them, or notebooks.
+
+77: all were skipped.
+"""
 
 import doctest
 import importlib
@@ -32,6 +35,8 @@ def main():
     result = unittest.TextTestRunner(verbosity=1).run(suite)
     for test, reason in result.skipped:
         print("SKIP: %s: %s" % (str(test).split(" ")[0], reason))
+    if 0 < result.testsRun == len(result.skipped) or result.skipped and result.testsRun == 0 and not result.errors:
+        return 77
     return 0 if result.wasSuccessful() and result.testsRun > 0 else 1
 
 

@@ -1,6 +1,10 @@
-"""IPython, where it is here: the magic runs a cell and says what held it back. The curve of a training is a drawing."""
+"""IPython, where it is here: the magic runs a cell and says what held it back. The curve of a training is a drawing.
+The notebooks themselves are run by notebooks.py."""
 
+import glob
+import json
 import math
+import os
 import unittest
 import xml.etree.ElementTree
 
@@ -11,6 +15,9 @@ try:
     import IPython
 except ImportError:
     IPython = None
+
+
+BOOKS = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "notebooks", "*.ipynb")))
 
 
 def event(step, loss, wait):
@@ -32,6 +39,16 @@ class Drawing(unittest.TestCase):
         self.assertIn("waits 25 %", root.find("{*}text").text)
 
 
+@unittest.skipUnless(BOOKS, "the repository is not here")
+class Books(unittest.TestCase):
+    def test_nothing_of_a_run_is_in_them(self):
+        self.assertEqual(len(BOOKS), 5)
+        for path in BOOKS:
+            with open(path, encoding="utf-8") as file:
+                cells = json.load(file)["cells"]
+            self.assertTrue(all((cell["outputs"], cell["execution_count"]) == ([], None) for cell in cells if cell["cell_type"] == "code"), path)
+
+
 @unittest.skipUnless(IPython, "there is no IPython (Debian: python3-ipython)")
 class Magic(unittest.TestCase):
     def test_a_watched_cell(self):
@@ -45,7 +62,8 @@ class Magic(unittest.TestCase):
             shell.run_cell_magic("stoker_watch", "", "end = __import__('time').time() + 3\nwhile __import__('time').time() < end: seen = 5")
         self.assertEqual(shell.user_ns["seen"], 5)
         self.assertEqual(len(shown.outputs), 1)
-        self.assertIn("verdict", repr(shown.outputs[0].data))
+        self.assertIn("srcdoc", shown.outputs[0].data["text/html"])
+        self.assertNotIn("{", shown.outputs[0].data["text/plain"])  # for people
         self.assertFalse(is_notebook())
 
 

@@ -170,20 +170,36 @@ const void *stk_batch_data(const stk_batch *batch, const char *field)
     return i < 0 ? NULL : batch->slot->field[i];
 }
 
-stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape *out)
+/* Of slot field i, which is the source's field `of` or its lengths. */
+static stk_shape shape_of(const stk_batch *batch, int i, int of)
 {
-    if (!batch) return stk_fail(STK_INVALID, "there is no batch");
     const stk_work *work = &batch->loader->work;
-    int of, i = find_slot_field(work->dataset, field, &of);
-    if (i < 0) return stk_fail(STK_NOT_FOUND, "the batch has no field '%s'", field ? field : "");
-    *out = (stk_shape){.rank = 1, .dim = {rows_of(batch)}};
-    if (i != of) return STK_OK;
+    stk_shape shape = {.rank = 1, .dim = {rows_of(batch)}};
+    if (i != of) return shape;
     const stk_shape *row = &work->want[of].desc.shape;
     const stk_pad_plan *pad = &work->dataset->pad[of];
     for (int k = 0; k < row->rank; k++)
-        out->dim[out->rank++] = row->dim[k];
-    if (pad->on && pad->element_bytes) out->dim[1] = (int64_t)(batch->slot->row_bytes[of] / pad->element_bytes);
+        shape.dim[shape.rank++] = row->dim[k];
+    if (pad->on && pad->element_bytes) shape.dim[1] = (int64_t)(batch->slot->row_bytes[of] / pad->element_bytes);
+    return shape;
+}
+
+stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape *out)
+{
+    if (!batch) return stk_fail(STK_INVALID, "there is no batch");
+    int of, i = find_slot_field(batch->loader->work.dataset, field, &of);
+    if (i < 0) return stk_fail(STK_NOT_FOUND, "the batch has no field '%s'", field ? field : "");
+    *out = shape_of(batch, i, of);
     return STK_OK;
+}
+
+/* Without snprintf, since it is asked for each batch. */
+static void join_name(char *out, const char *name, const char *end)
+{
+    size_t n = strnlen(name, STK_BATCH_NAME_BYTES - 1), n_end = strnlen(end, STK_BATCH_NAME_BYTES - 1 - n);
+    memcpy(out, name, n);
+    memcpy(out + n, end, n_end);
+    out[n + n_end] = 0;
 }
 
 stk_status stk_batch_field(const stk_batch *batch, int i, stk_batch_array *out)
@@ -193,17 +209,15 @@ stk_status stk_batch_field(const stk_batch *batch, int i, stk_batch_array *out)
     const stk_source *source = work->dataset->source;
     if (i < 0 || i >= batch->loader->ring_config.n_fields)
         return stk_fail(STK_NOT_FOUND, "the batch has no field number %d", i);
-    if (i < source->n_fields) {
-        out->dtype = work->want[i].desc.dtype;
-        snprintf(out->name, sizeof(out->name), "%s", source->field[i].name);
-    }
-    for (int f = 0; f < source->n_fields && i >= source->n_fields; f++) {
-        if (!work->dataset->pad[f].on || work->dataset->pad[f].i_length != i) continue;
-        out->dtype = STK_I32;
-        snprintf(out->name, sizeof(out->name), "%s.length", source->field[f].name);
-    }
+    int of = i;
+    if (i >= source->n_fields) /* lengths */
+        for (of = 0; of < source->n_fields - 1 && !(work->dataset->pad[of].on && work->dataset->pad[of].i_length == i);)
+            of++;
+    out->dtype = of == i ? work->want[i].desc.dtype : STK_I32;
+    join_name(out->name, source->field[of].name, of == i ? "" : ".length");
     out->data = batch->slot->field[i];
-    return stk_batch_shape(batch, out->name, &out->shape);
+    out->shape = shape_of(batch, i, of);
+    return STK_OK;
 }
 
 int64_t stk_batch_count(const stk_batch *batch)

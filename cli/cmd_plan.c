@@ -14,6 +14,7 @@ static const cli_option options[] = {
     {"--device", "DEVICE", "short for --set device=NAME"},
     {"--precision", "auto|f32|tf32|bf16|f16", "short for --set precision=NAME"},
     {"--batch", "N", "short for --set batch=N"},
+    {"--replicas", "N", "short for --set replicas=N: the plan is that of one of them"},
     {"--json", NULL, "prints JSON"},
     {"--dump-graph", "PASS", "prints the graph after that pass, or after each with 'all'"},
     {NULL, NULL, NULL}};
@@ -32,7 +33,11 @@ static void print_bytes(const char *what, size_t bytes, const char *note)
 static void print_memory(const stk_memory_plan *p)
 {
     char note[128], a[CLI_TEXT];
-    cli_printf("memory  of a step of %" PRId64 " samples in %s%s, when it needs most\n", p->batch,
+    if (p->n_replicas > 1)
+        snprintf(note, sizeof(note), " of each of %d replicas", p->n_replicas);
+    else
+        note[0] = 0;
+    cli_printf("memory  of a step of %" PRId64 " samples%s in %s%s, when it needs most\n", p->batch, note,
                stk_dtype_name(p->compute), p->tf32 ? ", products in TF32" : "");
     snprintf(note, sizeof(note), "%s numbers that are trained", cli_count(p->n_trainable, a));
     print_bytes("parameters", p->trainable_bytes, note);
@@ -84,6 +89,15 @@ static void print_speed(const stk_memory_plan *p, const stk_device_speed *speed)
     if (p->expected_s < limit) cli_printf("        3x3 convolutions save multiplications, and so are faster\n");
 }
 
+static void print_sums(const stk_memory_plan *p)
+{
+    char bytes[CLI_TEXT], other[CLI_TEXT];
+    if (p->n_replicas < 2) return;
+    double way = 2 * (double)p->sum_bytes * (p->n_replicas - 1) / p->n_replicas;
+    cli_printf("sums    replicas meet %d times a step and add up %s each; between hosts each would send and get %s\n",
+               p->n_sums, cli_bytes((double)p->sum_bytes, bytes), cli_bytes(way, other));
+}
+
 static int compare_layers(const void *a, const void *b)
 {
     const stk_layer_bytes *x = a, *y = b;
@@ -133,6 +147,7 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
     printf("{\"compute\": \"%s\", \"tf32\": %s, ", stk_dtype_name(p->compute), p->tf32 ? "true" : "false");
     printf("\"batch\": %" PRId64 ", \"micro_batch\": %" PRId64 ", \"n_micro\": %" PRId64, p->batch, p->micro_batch,
            p->n_micro);
+    printf(", \"n_replicas\": %d, \"n_sums\": %d, \"sum_bytes\": %zu", p->n_replicas, p->n_sums, p->sum_bytes);
     printf(", \"n_trainable\": %" PRId64 ", \"n_frozen\": %" PRId64, p->n_trainable, p->n_frozen);
     printf(", \"trainable_bytes\": %zu, \"frozen_bytes\": %zu, \"optimizer_bytes\": %zu", p->trainable_bytes,
            p->frozen_bytes, p->optimizer_bytes);
@@ -175,8 +190,9 @@ static int plan(const char *recipe, const stk_run_options *run_options, bool jso
     } else {
         print_memory(&p);
         print_speed(&p, &speed);
+        print_sums(&p);
         print_layers(&p);
-        print_others(run, p.batch);
+        print_others(run, p.batch * p.n_replicas);
         stk_memory_plan_free(&p);
     }
     stk_run_close(run);

@@ -110,6 +110,8 @@ static void print_command(FILE *file, const void *user)
 {
     char *const *argv = ((const command_line *)user)->argv;
     int argc = ((const command_line *)user)->argc;
+    if (stk_run_n_ranks(running) > 1)
+        fprintf(file, "%s -n %d ", getenv("SLURM_STEP_ID") ? "srun" : "mpirun", stk_run_n_ranks(running));
     fprintf(file, "stoker train");
     for (int i = 0; i < argc; i++) {
         if (!strcmp(argv[i], "--resume") || !strncmp(argv[i], "--steps=", 8)) continue;

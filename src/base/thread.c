@@ -131,13 +131,13 @@ void stk_once_run(stk_once *once, void (*init)(void))
     pthread_once(once, init);
 }
 
-/* A machine may have more processors than the ordinary set has room for. */
-static int count_allowed(void)
+/* Of a process, 0: this one. A machine may have more processors than the ordinary set has room for. */
+static int count_allowed(pid_t process)
 {
     for (int most = 1024; most <= 1 << 20; most *= 4) {
         cpu_set_t *set = CPU_ALLOC(most);
         if (!set) return 1;
-        bool fits = sched_getaffinity(0, CPU_ALLOC_SIZE(most), set) == 0;
+        bool fits = sched_getaffinity(process, CPU_ALLOC_SIZE(most), set) == 0;
         int n = fits ? CPU_COUNT_S(CPU_ALLOC_SIZE(most), set) : 1;
         CPU_FREE(set);
         if (fits || errno != EINVAL) return n;
@@ -147,10 +147,17 @@ static int count_allowed(void)
 
 int stk_n_cores(void)
 {
+    return stk_n_cores_of(1);
+}
+
+int stk_n_cores_of(int n)
+{
     char groups[8192];
     stk_cgroup_read_groups(groups, sizeof(groups));
-    int n = count_allowed();
-    double limit = ceil(stk_cgroup_cores(groups, "/sys/fs/cgroup") - 0.01);
-    if (limit < n) n = (int)limit;
-    return n < 1 ? 1 : n;
+    int allowed = count_allowed(0);
+    int all = n > 1 ? count_allowed(getppid()) : allowed, share = (all > allowed ? all : allowed) / n;
+    int most = share < allowed ? share : allowed;
+    double limit = ceil(stk_cgroup_cores(groups, "/sys/fs/cgroup") / n - 0.01);
+    if (limit < most) most = (int)limit;
+    return most < 1 ? 1 : most;
 }

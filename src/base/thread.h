@@ -42,5 +42,8 @@ void stk_once_run(stk_once *once, void (*init)(void));
 /* How many cores this process may use: by its affinity, and by the quotas of its control groups and of those around
  * them, rounded up; at least 1. */
 int stk_n_cores(void);
+/* Those of one of n processes alike that a launcher, its parent, has started on this host: its part of the quotas and
+ * of the launcher's cores, and of these only what it has been bound to. */
+int stk_n_cores_of(int n);
 
 #endif

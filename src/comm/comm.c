@@ -27,7 +27,7 @@ static bool sums(stk_collective kind)
 stk_status stk_comm_start(stk_comm *comm, const stk_comm_call *call, int64_t *number)
 {
     bool is_float = call->dtype == STK_F32 || call->dtype == STK_F64;
-    bool adds_up = is_float || call->dtype == STK_I32 || call->dtype == STK_I64;
+    bool adds_up = is_float || call->dtype == STK_BF16 || call->dtype == STK_I32 || call->dtype == STK_I64;
     if ((unsigned)call->kind >= STK_N_COLLECTIVES || call->n < 0)
         return stk_fail(STK_INVALID, "there is no collective %d of %lld elements", (int)call->kind, (long long)call->n);
     if (call->kind == STK_COLLECTIVE_broadcast && (call->root < 0 || call->root >= comm->n_ranks))

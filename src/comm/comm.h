@@ -34,7 +34,7 @@ typedef enum stk_collective { STK_COLLECTIVE_LIST(X) STK_N_COLLECTIVES } stk_col
 
 typedef struct stk_comm_call {
     stk_collective kind;
-    stk_dtype dtype; /* sums: f32, f64, i32 or i64; others: any */
+    stk_dtype dtype; /* sums: f32, f64, bf16, i32 or i64; others: any */
     int64_t n;       /* elements, as above */
     const void *src; /* borrowed until the call has been waited for, like dst; may be where its result goes */
     void *dst;

@@ -22,9 +22,10 @@
 #include "comm/mpi_process.h"
 #include "comm/patience.h"
 #include "comm/shared.h"
+#include "comm/sum.h"
 #include "trace/trace.h"
 
-enum { NEWS_TAG = 1, NEWS_BYTES = 600, NOTE_BYTES = 400 };
+enum { NEWS_TAG = 1, NEWS_BYTES = 600, NOTE_BYTES = 400, STK_MOST_IN_ORDER = 1024 };
 
 typedef struct mpi_comm {
     stk_comm base;
@@ -40,9 +41,12 @@ typedef struct mpi_comm {
     stk_status failed;
     char error[NEWS_BYTES];
     stk_pace pace;
+    char *room; /* of whoever works: for sums in the order of ranks */
+    size_t room_bytes;
     stk_mpi_handle news_request; /* without shared memory: for another rank's failure; NULL: none is awaited */
     char news[NEWS_BYTES], own_news[NEWS_BYTES], note[NOTE_BYTES];
-    bool is_told; /* of this rank's failure the others */
+    bool in_order; /* all sums are in the order of the ranks; on one host they are in any case */
+    bool is_told;  /* of this rank's failure the others */
 } mpi_comm;
 
 static stk_status check(int code, const char *what)
@@ -171,13 +175,75 @@ static stk_status begin(mpi_comm *c, const stk_comm_call *call, stk_mpi_handle *
     }
 }
 
+static stk_status run_request(mpi_comm *c, stk_mpi_handle *request, stk_collective kind, int timeout_ms)
+{
+    stk_status status = await_request(c, request, kind, timeout_ms);
+    c->process->has_unfinished |= status != STK_OK;
+    return status;
+}
+
+static stk_status make_room(mpi_comm *c, size_t bytes)
+{
+    if (bytes <= c->room_bytes) return STK_OK;
+    char *room = realloc(c->room, bytes);
+    if (!room) return stk_fail_memory(bytes);
+    c->room = room;
+    c->room_bytes = bytes;
+    return STK_OK;
+}
+
+/* Each rank gets its part of what all have, adds it up in their order, and gives the sums to all: as many bytes as
+ * MPI's own way takes, and the bits of ranks that share memory. Thakur et al. 2005 have it as pairwise exchange. */
+static stk_status sum_in_order(mpi_comm *c, const stk_comm_call *call, int timeout_ms)
+{
+    const stk_mpi *m = c->mpi;
+    const void *from[STK_MOST_IN_ORDER];
+    int n_ranks = c->base.n_ranks;
+    bool is_all = call->kind == STK_COLLECTIVE_all_reduce;
+    int64_t part = is_all ? (call->n + n_ranks - 1) / n_ranks : call->n;
+    size_t element = stk_dtype_bytes(call->dtype), bytes = (size_t)part * element, all = bytes * (size_t)n_ranks;
+    if (bytes > INT_MAX) return stk_fail(STK_UNSUPPORTED, "a part of %zu bytes is too large for MPI", bytes);
+    STK_RETURN_IF_ERROR(make_room(c, 2 * all + bytes));
+    char *padded = c->room, *theirs = padded + all, *sum = theirs + all;
+    const void *src = call->src;
+    if (is_all && part * n_ranks != call->n) {
+        size_t own = (size_t)call->n * element;
+        memcpy(padded, call->src, own);
+        memset(padded + own, 0, all - own);
+        src = padded;
+    }
+    stk_mpi_handle request = NULL;
+    STK_RETURN_IF_ERROR(
+        check(m->Ialltoall(src, (int)bytes, m->byte, theirs, (int)bytes, m->byte, m->world, &request), "Ialltoall"));
+    STK_RETURN_IF_ERROR(run_request(c, &request, call->kind, timeout_ms));
+    for (int r = 0; r < n_ranks; r++)
+        from[r] = theirs + (size_t)r * bytes;
+    stk_comm_sum(call->dtype, is_all ? sum : call->dst, from, n_ranks, part, call->mean);
+    if (!is_all) return STK_OK;
+    char *dst = part * n_ranks == call->n ? call->dst : padded;
+    STK_RETURN_IF_ERROR(
+        check(m->Iallgather(sum, (int)bytes, m->byte, dst, (int)bytes, m->byte, m->world, &request), "Iallgather"));
+    STK_RETURN_IF_ERROR(run_request(c, &request, call->kind, timeout_ms));
+    if (dst == padded) memcpy(call->dst, padded, (size_t)call->n * element);
+    return STK_OK;
+}
+
+/* Where there are not too many ranks to be in order; MPI has no sum of bf16 in any. */
+static bool goes_in_order(const mpi_comm *c, const stk_comm_call *call)
+{
+    bool sums = call->kind == STK_COLLECTIVE_all_reduce || call->kind == STK_COLLECTIVE_reduce_scatter;
+    return sums && c->base.n_ranks <= STK_MOST_IN_ORDER && (c->in_order || call->dtype == STK_BF16);
+}
+
 static stk_status run_by_mpi(mpi_comm *c, const stk_comm_call *call, int timeout_ms)
 {
     stk_mpi_handle request = NULL;
+    if (goes_in_order(c, call)) return sum_in_order(c, call, timeout_ms);
+    if (call->dtype == STK_BF16 &&
+        (call->kind == STK_COLLECTIVE_all_reduce || call->kind == STK_COLLECTIVE_reduce_scatter))
+        return stk_fail(STK_UNSUPPORTED, "sums in bf16 over more than %d ranks on several hosts", STK_MOST_IN_ORDER);
     STK_RETURN_IF_ERROR(begin(c, call, &request));
-    stk_status status = await_request(c, &request, call->kind, timeout_ms);
-    c->process->has_unfinished |= status != STK_OK;
-    STK_RETURN_IF_ERROR(status);
+    STK_RETURN_IF_ERROR(run_request(c, &request, call->kind, timeout_ms));
     divide(call, c->base.n_ranks);
     return STK_OK;
 }
@@ -316,6 +382,7 @@ static void close_mpi(stk_comm *base)
     }
     stop_news(c);
     stk_shared_close(c->shared);
+    free(c->room);
     stk_cond_destroy(&c->changed);
     stk_mutex_destroy(&c->lock);
     free(c);
@@ -340,7 +407,10 @@ static stk_status agree(mpi_comm *c, stk_status own, bool *all_could, int timeou
     } answer;
     int n = c->base.n_ranks;
     answer mine = {.failed = own != STK_OK, .rank = c->base.rank}, *all = calloc((size_t)n, sizeof(*all));
-    if (!all) return stk_fail_memory((size_t)n * sizeof(*all));
+    if (!all) {
+        c->process->is_hopeless = true;
+        return stk_fail_memory((size_t)n * sizeof(*all));
+    }
     if (own != STK_OK) snprintf(mine.text, sizeof(mine.text), "%s", stk_error_text());
     stk_comm_call call = {
         .kind = STK_COLLECTIVE_all_gather, .dtype = STK_U8, .n = (int64_t)sizeof(mine), .src = &mine, .dst = all};
@@ -384,6 +454,8 @@ static stk_status open_all(mpi_comm *c, int timeout_ms)
     c->base.rank = c->process->rank;
     c->base.n_ranks = c->process->n_ranks;
     c->base.n_here = c->process->n_here;
+    const char *order = getenv("STOKER_MPI_ORDER"); /* "off": sums over hosts as MPI likes, to compare */
+    c->in_order = !(order && !strcmp(order, "off"));
     const char *shared = getenv("STOKER_MPI_SHARED"); /* "off": as if on several hosts, for tests and comparisons */
     if (c->base.n_here == c->base.n_ranks && !(shared && !strcmp(shared, "off")))
         STK_RETURN_IF_ERROR(share(c, timeout_ms));
@@ -430,7 +502,7 @@ stk_status stk_comm_open_mpi(int timeout_ms, stk_comm **out)
     if (process->n_ranks < 2) return tell_misfit(&launch, process->mpi->name);
     mpi_comm *c = new_comm(process);
     if (!c) {
-        process->is_broken = true; /* The others wait for this one. */
+        process->is_broken = process->is_hopeless = true; /* The others wait for this one. */
         return stk_fail_memory(sizeof(*c));
     }
     stk_status status = open_all(c, timeout_ms);

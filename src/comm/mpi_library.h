@@ -31,6 +31,8 @@ typedef void *stk_mpi_handle;
                    stk_mpi_handle comm, stk_mpi_handle *request))                                                      \
     X(Ireduce_scatter_block, (const void *src, void *dst, int n, stk_mpi_handle type, stk_mpi_handle op,               \
                               stk_mpi_handle comm, stk_mpi_handle *request))                                           \
+    X(Ialltoall, (const void *src, int n_src, stk_mpi_handle src_type, void *dst, int n_dst, stk_mpi_handle dst_type,  \
+                  stk_mpi_handle comm, stk_mpi_handle *request))                                                       \
     X(Ibcast, (void *data, int n, stk_mpi_handle type, int root, stk_mpi_handle comm, stk_mpi_handle *request))        \
     X(Ibarrier, (stk_mpi_handle comm, stk_mpi_handle * request))                                                       \
     X(Isend,                                                                                                           \

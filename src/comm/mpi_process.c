@@ -42,6 +42,8 @@ static void end_all(const stk_mpi *m, bool has_waited)
 {
     for (int i = 0; !has_waited && process.rank > 0 && i < OTHERS_WAIT_MS / 1000; i++)
         sleep(1);
+    /* Launchers forward what was said last, if they get to it before they end all. */
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     m->Abort(m->world, 1);
 }
 
@@ -50,7 +52,9 @@ static void end_process(void)
     int is_over = 0;
     if (getpid() != owner || process.mpi->Finalized(&is_over) != 0 || is_over) return;
     if (process.is_broken) fflush(NULL); /* Whoever ends all ends this process, too. */
-    if (!process.has_unfinished && (!process.side || await_all(process.mpi)))
+    if (process.is_hopeless)
+        end_all(process.mpi, true);
+    else if (!process.has_unfinished && (!process.side || await_all(process.mpi)))
         process.mpi->Finalize();
     else
         end_all(process.mpi, !process.has_unfinished);

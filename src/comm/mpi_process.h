@@ -15,6 +15,7 @@ typedef struct stk_mpi_process {
     stk_mpi_handle side;       /* a communicator of what is not a collective of a training; NULL: there is one rank */
     bool may_pass;             /* several threads may call MPI, one at a time */
     bool is_broken;            /* some ranks have failed and may not come to any call */
+    bool is_hopeless;          /* it failed before it could tell the others, which wait: all end with it */
     bool has_unfinished;       /* calls that will never be done, with which MPI cannot be ended in order */
 } stk_mpi_process;
 

@@ -7,8 +7,8 @@
 
 #include "stoker/types.h"
 
-/* dst[0 .. n) = src[0] + src[1] + ...; f32, f64, i32 or i64, integers wrap around. mean: divided by how many there are.
- * dst may be one of the sources. */
+/* dst[0 .. n) = src[0] + src[1] + ...; f32, f64, bf16, i32 or i64, integers wrap around, and bf16 is added up in f32
+ * and has no mean. mean: divided by how many there are. dst may be one of the sources. */
 void stk_comm_sum(stk_dtype dtype, void *dst, const void *const *src, int n_src, int64_t n, bool mean);
 
 #endif

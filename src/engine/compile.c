@@ -53,6 +53,8 @@ static stk_status run_passes(const stk_named_pass *passes, const stk_engine *eng
                                      .n_ranks = stk_comm_n_ranks(options->comm),
                                      .sync_norm = options->sync_norm,
                                      .overlap = options->overlap ? STK_MOST_OVERLAP : 0,
+                                     .narrow_sums = options->narrow_sums,
+                                     .local_steps = options->local_steps,
                                      .shard_state = options->shard_state,
                                      .loss_scale = options->loss_scale,
                                      .skip_nonfinite = options->skip_nonfinite,

@@ -74,6 +74,8 @@ typedef struct stk_compile_options {
     const volatile int *stop; /* compiling ends with STK_INTERRUPTED once it is not 0; NULL: never */
     bool shard_state;         /* with ranks: each has the optimiser's state of a part of each large parameter */
     bool overlap;             /* with ranks: gradients are added up while the backward pass goes on */
+    bool narrow_sums;         /* with ranks: gradients in f32 go from rank to rank in bf16, each sum rounded once */
+    bool local_steps;         /* with ranks: each updates by the gradients of its own share */
     bool sync_norm;           /* with ranks: batch norms take their statistics from the rows of all */
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */
     const stk_pixel_scale *pixels; /* an input that comes as u8 (passes.h), borrowed for the call; NULL: none */
@@ -130,6 +132,8 @@ stk_status stk_program_prepare(stk_program *program);
 /* Enqueues a run; on the host it is done then. Every input must be bound or set. Waits only where two runs back has not
  * begun to compute. */
 stk_status stk_program_run(stk_program *program);
+/* Whether the last run failed half-way, with some variables written and others not. */
+bool stk_program_is_torn(const stk_program *program);
 /* Waits until the last run's bound inputs have been read and may be written or freed. */
 stk_status stk_program_wait_inputs(stk_program *program);
 /* The part of that wait which is for the device, and not for copies: until the earlier run is done whose memory the
@@ -143,6 +147,12 @@ stk_status stk_program_wait(stk_program *program, int n_back);
 int stk_engine_runs_ahead(const stk_engine *engine);
 /* The output of that name of the run last waited for (on the host: of the last run), in the host's memory; NULL when
  * there is none. Borrowed until the next run; not on the host, until STK_RUNS_KEPT - 1 more runs. */
+/* What ranks do together in a run: how often they meet, and bytes that each gives to it. */
+typedef struct stk_rank_calls {
+    int n_calls;
+    size_t bytes;
+} stk_rank_calls;
+stk_rank_calls stk_program_rank_calls(const stk_program *program);
 const void *stk_program_output(const stk_program *program, const char *name, stk_tensor_desc *desc);
 
 /* Up to here a program itself is part of what any process takes. */

@@ -277,6 +277,24 @@ static stk_status blame(const stk_graph *graph, int32_t i, stk_status status)
     return name ? stk_fail_prefix(status, "%s of '%s': ", op, name) : stk_fail_prefix(status, "%s: ", op);
 }
 
+/* Whether some entry up to the one that failed, -1: nobody knows which, writes a variable. */
+static bool has_written(const stk_program *program, int i_failed)
+{
+    if (i_failed < 0) return program->updates;
+    for (int e = 0; e <= i_failed; e++) {
+        int32_t i = program->info[e].node;
+        if (i < 0 && i >= -program->plan.n_copies) return true;
+        for (int j = 0; i >= 0 && j < program->graph->node[i].n_out; j++)
+            if (program->plan.value[program->graph->node[i].first_out + j].place == STK_PLACE_VARIABLE) return true;
+    }
+    return false;
+}
+
+bool stk_program_is_torn(const stk_program *program)
+{
+    return program->is_torn;
+}
+
 static stk_status launch(stk_program *program, int i_side)
 {
     stk_queue *queue = program->engine->compute;
@@ -287,6 +305,7 @@ static stk_status launch(stk_program *program, int i_side)
                         : program->dispatch
                             ? stk_dispatch_launch(program, i_side, &i_failed)
                             : queue->device->class->queues->launch(queue, program->capture[i_side], &i_failed);
+    program->is_torn = status != STK_OK && has_written(program, i_failed);
     /* What it writes it has packed again. */
     if (status == STK_OK) stk_packed_note_run(program);
     if (status == STK_OK || i_failed < 0) return status;

@@ -69,6 +69,7 @@ struct stk_program {
     stk_micro micro;
     bool plan_only;
     bool updates; /* it writes variables */
+    bool is_torn; /* the last run failed when it had written some of them */
     stk_packed packed;
     stk_recompute_report recomputed;
     bool dirty;    /* pointers must be set again */

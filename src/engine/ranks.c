@@ -204,6 +204,22 @@ stk_status stk_ranks_kernel(const stk_device *device, stk_comm *comm, const stk_
     }
 }
 
+stk_rank_calls stk_program_rank_calls(const stk_program *program)
+{
+    const stk_graph *graph = program->graph;
+    stk_rank_calls out = {0};
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        bool meets = stk_op_is_of_ranks(node->op) && node->op != STK_OP_rank_part && node->op != STK_OP_rank_await;
+        if (!meets) continue;
+        out.n_calls++;
+        int n = node->op == STK_OP_rank_gather ? 1 : node->n_in; /* the second is there for its shape */
+        for (int j = 0; j < n; j++)
+            out.bytes += stk_desc_bytes(graph->value[node->in[j]].desc);
+    }
+    return out;
+}
+
 uint64_t stk_program_ranks_hash(const stk_program *program, uint64_t seed)
 {
     const stk_graph *graph = program->graph;

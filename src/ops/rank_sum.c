@@ -8,8 +8,8 @@ static stk_status infer(stk_op_call *call)
     if (call->n_in < 1 || call->n_in > STK_MOST_RANK_SUMS)
         return stk_fail(STK_INVALID, "needs 1 to %d values, not %d", STK_MOST_RANK_SUMS, call->n_in);
     stk_dtype dtype = call->in[0].dtype;
-    if (dtype != STK_F32 && dtype != STK_F64)
-        return stk_fail(STK_INVALID, "adds up f32 or f64, not %s", stk_dtype_name(dtype));
+    if (dtype != STK_F32 && dtype != STK_F64 && dtype != STK_BF16)
+        return stk_fail(STK_INVALID, "adds up f32, f64 or bf16, not %s", stk_dtype_name(dtype));
     call->n_out = call->n_in;
     for (int i = 0; i < call->n_in; i++) {
         char role[16];

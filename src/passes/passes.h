@@ -62,6 +62,8 @@ typedef struct stk_pass_options {
     int n_ranks;                           /* that share the batch; 0, 1: none */
     bool shard_state;                      /* of replicate: each rank updates its part of large parameters (shard.h) */
     int overlap;                           /* calls of ranks that may be under way; 0: each is waited for at once */
+    bool narrow_sums;                      /* of replicate: gradients in f32 go from rank to rank in bf16 */
+    bool local_steps;                      /* of replicate: each rank updates by its own gradients */
     bool sync_norm;                        /* of replicate: batch norms take the statistics of all ranks' rows */
     const char *recompute;                 /* NULL: none; "auto"; or layers: "layer1,layer2.0" */
     int32_t recompute_most; /* auto: that many values at most, those that free most for their cost first */

@@ -8,7 +8,8 @@
  * small ones go together, so that a call is worth its way, and large ones alone, so that nothing is copied. Running
  * statistics of batch norms become the means over ranks, so that every rank has the same variables after each step; or
  * their statistics are sums over ranks in the first place. Where the optimiser's state is shared out, each rank gets
- * its part of a large gradient's sum alone: shard.h.
+ * its part of a large gradient's sum alone: shard.h. With local steps (train/outer.h) each rank keeps its own
+ * gradients.
  */
 #include <stdlib.h>
 
@@ -25,6 +26,8 @@ typedef struct replicator {
     stk_graph *graph;
     int n_ranks;
     stk_sharder *sharder; /* NULL: optimisers' state is not shared out */
+    bool narrow;          /* what is added up now goes from rank to rank in bf16 */
+    bool local;           /* gradients are each rank's own */
     bool in_micro;        /* the sums over micro-batches stay */
     int32_t n_nodes;
     bool *behind_sum; /* by value: some sum comes before it */
@@ -37,12 +40,17 @@ typedef struct replicator {
 
 static stk_status sum_up(const replicator *r, const stk_value *value, const int32_t *from, int n, bool mean)
 {
-    stk_value sum[STK_MOST_RANK_SUMS];
+    stk_value x[STK_MOST_RANK_SUMS], sum[STK_MOST_RANK_SUMS];
     stk_graph *graph = r->graph;
     int32_t n_nodes = graph->n_nodes;
-    stk_rank_sum(value, n, sum);
-    for (int i = 0; i < n && mean; i++)
-        sum[i] = stk_scale_by(sum[i], 1 / (double)r->n_ranks);
+    stk_dtype dtype = stk_value_dtype(value[0]);
+    for (int i = 0; i < n; i++)
+        x[i] = r->narrow && dtype == STK_F32 ? stk_cast_to(value[i], STK_BF16) : value[i];
+    stk_rank_sum(x, n, sum);
+    for (int i = 0; i < n; i++) {
+        if (mean) sum[i] = stk_scale_by(sum[i], 1 / (double)r->n_ranks);
+        sum[i] = stk_cast_to(sum[i], dtype);
+    }
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     for (int i = 0; i < n; i++)
         stk_part_redirect(graph, n_nodes, from[i], sum[i].id);
@@ -60,7 +68,7 @@ static stk_status flush(replicator *r, bool mean)
 static stk_status put(replicator *r, int32_t value, int32_t from, bool mean)
 {
     stk_tensor_desc desc = r->graph->value[value].desc;
-    size_t bytes = stk_desc_bytes(desc);
+    size_t bytes = stk_desc_bytes(desc) / (r->narrow ? 2 : 1);
     stk_value x = stk_value_of(r->graph, value);
     if (bytes >= LARGE) return sum_up(r, &x, &from, 1, mean);
     bool differs = r->n > 0 && r->graph->value[r->value[0].id].desc.dtype != desc.dtype;
@@ -96,6 +104,17 @@ static stk_status add_up(replicator *r, int32_t i)
     return put(r, r->in_micro ? sum->first_out : sum->in[0], sum->first_out, false);
 }
 
+/* Those of a rank's share alone: its sum is over the size of all. */
+static stk_status keep_own(replicator *r, int32_t i)
+{
+    const stk_node *sum = &r->graph->node[i];
+    int32_t n_nodes = r->graph->n_nodes, from = sum->first_out;
+    stk_value own = stk_scale_by(stk_value_of(r->graph, r->in_micro ? from : sum->in[0]), r->n_ranks);
+    STK_RETURN_IF_ERROR(stk_graph_status(r->graph));
+    stk_part_redirect(r->graph, n_nodes, from, own.id);
+    return STK_OK;
+}
+
 /* Losses and metrics together; each alone that is made of other sums. */
 static stk_status add_up_results(replicator *r)
 {
@@ -115,17 +134,21 @@ static stk_status add_up_results(replicator *r)
     return STK_OK;
 }
 
-static stk_status add_up_gradients(replicator *r)
+static stk_status add_up_gradients(replicator *r, bool narrow)
 {
+    r->narrow = narrow;
     for (int32_t i = r->n_nodes - 1; i >= 0; i--) {
         const stk_node *sum = &r->graph->node[i];
         if (sum->op != STK_OP_accumulate || !is_of_gradient(r->graph, sum)) continue;
-        if (stk_shard_takes(r->sharder, i))
+        if (r->local)
+            STK_RETURN_IF_ERROR(keep_own(r, i));
+        else if (stk_shard_takes(r->sharder, i))
             STK_RETURN_IF_ERROR(stk_shard_begin(r->sharder, i, r->in_micro ? sum->first_out : sum->in[0]));
         else
             STK_RETURN_IF_ERROR(add_up(r, i));
     }
     STK_RETURN_IF_ERROR(flush(r, false));
+    r->narrow = false;
     return r->sharder ? stk_shard_finish(r->sharder) : STK_OK;
 }
 
@@ -188,19 +211,22 @@ stk_status pass_replicate(stk_graph *graph, const stk_pass_options *options)
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     if (!options || options->n_ranks < 2) return STK_OK;
     stk_status status = STK_OK;
-    replicator r = {
-        .graph = graph, .n_ranks = options->n_ranks, .in_micro = options->n_micro > 1, .n_nodes = graph->n_nodes};
+    replicator r = {.graph = graph,
+                    .n_ranks = options->n_ranks,
+                    .local = options->local_steps,
+                    .in_micro = options->n_micro > 1,
+                    .n_nodes = graph->n_nodes};
     int32_t *identity = NULL;
     r.behind_sum = calloc((size_t)graph->n_values + 1, sizeof(*r.behind_sum));
     if (!r.behind_sum) STK_TRY(stk_fail_memory((size_t)graph->n_values));
     mark_behind_sums(&r);
-    if (options->shard_state) STK_TRY(stk_shard_new(graph, r.n_ranks, &r.sharder));
+    if (options->shard_state) STK_TRY(stk_shard_new(graph, r.n_ranks, options->narrow_sums, &r.sharder));
     STK_TRY(add_up_results(&r));
-    STK_TRY(add_up_gradients(&r));
+    STK_TRY(add_up_gradients(&r, options->narrow_sums));
     STK_TRY(options->sync_norm ? sync_norms(&r) : average_statistics(&r));
     if (!(identity = stk_pass_identity(graph, 0))) STK_TRY(stk_fail_memory((size_t)graph->n_values));
     STK_TRY(stk_graph_rewrite(graph, identity));
-    STK_TRY(check_updates(graph));
+    if (!r.local) STK_TRY(check_updates(graph));
 done:
     stk_shard_free(r.sharder);
     free(r.behind_sum);

@@ -11,6 +11,7 @@
 struct stk_sharder {
     stk_graph *graph;
     int n_ranks;
+    bool narrow;               /* gradients in f32 go from rank to rank in bf16 */
     int32_t n_nodes, n_values; /* before anything is added */
     bool *excluded;            /* by node: a sum that stays whole */
     int32_t *origin;           /* by value: the sum that it is made of element by element; -1: none */
@@ -187,12 +188,13 @@ static void mark_states(stk_sharder *s)
     }
 }
 
-stk_status stk_shard_new(stk_graph *graph, int n_ranks, stk_sharder **out)
+stk_status stk_shard_new(stk_graph *graph, int n_ranks, bool narrow, stk_sharder **out)
 {
     stk_sharder *s = calloc(1, sizeof(*s));
     size_t n_nodes = (size_t)graph->n_nodes + 1, n = (size_t)graph->n_values + 1;
     if (!s) return stk_fail_memory(sizeof(*s));
-    *s = (stk_sharder){.graph = graph, .n_ranks = n_ranks, .n_nodes = graph->n_nodes, .n_values = graph->n_values};
+    *s = (stk_sharder){
+        .graph = graph, .n_ranks = n_ranks, .narrow = narrow, .n_nodes = graph->n_nodes, .n_values = graph->n_values};
     s->excluded = calloc(n_nodes, sizeof(*s->excluded));
     s->pulled = calloc(n_nodes, sizeof(*s->pulled));
     s->origin = malloc(n * sizeof(*s->origin));
@@ -249,7 +251,10 @@ static stk_value add_of_ranks(stk_sharder *s, stk_op op, const stk_value *in, in
 stk_status stk_shard_begin(stk_sharder *s, int32_t i_sum, int32_t value)
 {
     stk_value x = stk_value_of(s->graph, value);
-    s->part[s->graph->node[i_sum].first_out] = add_of_ranks(s, STK_OP_rank_scatter, &x, 1).id;
+    stk_dtype dtype = stk_value_dtype(x);
+    if (s->narrow && dtype == STK_F32) x = stk_cast_to(x, STK_BF16);
+    stk_value part = stk_cast_to(add_of_ranks(s, STK_OP_rank_scatter, &x, 1), dtype);
+    s->part[s->graph->node[i_sum].first_out] = part.id;
     return stk_graph_status(s->graph);
 }
 

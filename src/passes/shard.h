@@ -21,8 +21,9 @@ enum { STK_SHARD_LEAST = 1 << 14 };
 
 typedef struct stk_sharder stk_sharder;
 
-/* Looks which gradients' sums (nodes accumulate of grad nodes) can be shared out. */
-stk_status stk_shard_new(stk_graph *graph, int n_ranks, stk_sharder **out);
+/* Looks which gradients' sums (nodes accumulate of grad nodes) can be shared out. narrow: those in f32 go from rank to
+ * rank in bf16. */
+stk_status stk_shard_new(stk_graph *graph, int n_ranks, bool narrow, stk_sharder **out);
 /* Accepts NULL. */
 void stk_shard_free(stk_sharder *sharder);
 /* Whether that of node i_sum is. sharder may be NULL: none is. */

@@ -56,6 +56,8 @@ static const stk_key pad_batch_keys[] = {
 
 static const char *const precision_words[] = {"auto", "f32", "tf32", "bf16", "f16", NULL};
 static const char *const shard_words[] = {"auto", "none", "optimizer", NULL};
+static const char *const scaling_words[] = {"none", "linear", "sqrt", NULL};
+static const char *const sum_words[] = {"f32", "bf16", NULL};
 static const char *const step_words[] = {"steps", NULL};
 static const stk_key recompute_part = {.name = "recompute", .type = STK_KEY_TEXT};
 static const stk_key freeze_pattern = {.name = "freeze", .type = STK_KEY_TEXT};
@@ -263,15 +265,33 @@ static const stk_key recipe_keys[] = {
      .default_value = "false",
      .doc = "With replicas, whether batch norm takes its statistics from the whole batch, as one device would, and not "
             "from each share; slower."},
+    {.name = "sync",
+     .type = STK_KEY_MAP,
+     .keys = stk_sync_keys,
+     .doc = "For slow links: each replica trains by itself, and all go an outer step together every N steps and at the "
+            "end of an epoch; DiLoCo, Douillard et al. 2023. Default: gradients are summed up in each step."},
     {.name = "replicas",
      .type = STK_KEY_INT,
      .may_change = true,
      .default_value = "1",
-     .least = 1,
+     .least = 0,
      .most = STK_MOST_REPLICAS,
      .doc = "How many of this process train together, each on a share of every batch, with a share of the threads and "
-            "of memory; batch stays the size of all shares together. Under mpirun or srun processes are replicas, and "
+            "of memory; batch stays the size of all shares together. 0: one for each core, as far as they divide the "
+            "batch. Under mpirun or srun processes are replicas, and "
             "this stays 1."},
+    {.name = "lr_scaling",
+     .type = STK_KEY_WORD,
+     .words = scaling_words,
+     .default_value = "none",
+     .doc = "What the learning rate is multiplied by with N replicas: linear: N, sqrt: its root; for those who give a "
+            "larger batch with more of them."},
+    {.name = "sum_precision",
+     .type = STK_KEY_WORD,
+     .words = sum_words,
+     .default_value = "f32",
+     .doc = "With replicas, in what gradients go from one to the other: bf16 is half as many bytes. Sums are formed in "
+            "f32 and rounded once."},
     {.name = "overlap",
      .type = STK_KEY_BOOL,
      .may_change = true,

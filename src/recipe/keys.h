@@ -15,10 +15,10 @@
 
 extern const stk_key stk_tensorboard_keys[], stk_prometheus_keys[]; /* keys_observe.c */
 extern const stk_key stk_init_keys[], stk_group_key;
-extern const stk_key stk_lookahead_keys[], stk_whiten_keys[], stk_tta_keys[]; /* keys_extra.c */
-extern const stk_key stk_stage_choice;                                        /* keys_stage.c */
-extern const stk_key stk_stage_with;                                          /* the stage that holds others */
-extern const stk_key stk_set_key; /* one of those that a data set is made of */
+extern const stk_key stk_lookahead_keys[], stk_sync_keys[], stk_whiten_keys[], stk_tta_keys[]; /* keys_extra.c */
+extern const stk_key stk_stage_choice;                                                         /* keys_stage.c */
+extern const stk_key stk_stage_with; /* the stage that holds others */
+extern const stk_key stk_set_key;    /* one of those that a data set is made of */
 extern const stk_key *const stk_source_kinds[], *const stk_model_kinds[];
 extern const stk_key stk_data_keys[];
 extern const stk_key stk_loss_scale_kinds[];

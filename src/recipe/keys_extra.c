@@ -16,6 +16,21 @@ const stk_key stk_lookahead_keys[] = {
      .most = 1000,
      .doc = "0: alpha throughout; else 1 - (1 - alpha) * t^power, where t goes from 0 to 1 in the run."},
     END};
+const stk_key stk_sync_keys[] = {
+    {.name = "every", .type = STK_KEY_INT, .default_value = "100", .least = 1, .most = 1e9, .doc = "Steps of its own."},
+    {.name = "lr",
+     .type = STK_KEY_REAL,
+     .default_value = "0.7",
+     .least = 0,
+     .above = true,
+     .doc = "Of the outer step; 1 with momentum 0: the mean of the replicas' weights."},
+    {.name = "momentum",
+     .type = STK_KEY_REAL,
+     .default_value = "0.9",
+     .least = 0,
+     .most = 0.9999,
+     .doc = "Nesterov's, of the outer step."},
+    END};
 const stk_key stk_whiten_keys[] = {
     {.name = "layer",
      .type = STK_KEY_TEXT,

@@ -180,6 +180,9 @@ static void take_extras(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->config.lookahead =
         (stk_lookahead){stk_yaml_int(lookahead, "every", 0), stk_yaml_real(lookahead, "alpha", 0.5),
                         stk_yaml_real(lookahead, "power", 0)};
+    const stk_yaml_node *sync = get(root, "sync");
+    recipe->config.outer = (stk_outer){stk_yaml_int(sync, "every", 0), stk_yaml_real(sync, "lr", 0.7),
+                                       stk_yaml_real(sync, "momentum", 0.9)};
     stk_whiten whiten_default = stk_whiten_default();
     recipe->config.whiten =
         (stk_whiten){stk_yaml_text(whiten, "layer"), stk_yaml_int(whiten, "samples", whiten_default.n_samples),
@@ -198,6 +201,10 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->pad = stk_yaml_bool(get(root, "pad"), "on") ? get(root, "pad") : NULL;
     recipe->epochs = stk_yaml_int(root, "epochs", 0);
     recipe->max_threads = stk_yaml_int(root, "threads", 0);
+    recipe->config.lr_scaling = stk_yaml_is(root, "lr_scaling", "linear") ? STK_LR_SCALING_LINEAR
+                                : stk_yaml_is(root, "lr_scaling", "sqrt") ? STK_LR_SCALING_SQRT
+                                                                          : STK_LR_SCALING_NONE;
+    recipe->config.narrow_sums = stk_yaml_is(root, "sum_precision", "bf16");
     recipe->config.no_overlap = !stk_yaml_bool(root, "overlap");
     recipe->config.sync_batch_norm = stk_yaml_bool(root, "sync_batch_norm");
     recipe->config.shared = stk_yaml_is(root, "shard", "optimizer") ? STK_SHARED_OPTIMIZER

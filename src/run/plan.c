@@ -4,9 +4,11 @@
 #include "base/error.h"
 #include "engine/breakdown.h"
 #include "recipe/build.h"
+#include "run/ranks.h"
 #include "run/state.h"
 #include "train/pixels.h"
 #include "train/precision.h"
+#include "train/replicas.h"
 #include "train/trainer_state.h"
 
 stk_status stk_run_measure(stk_run *run, stk_device_speed *out)
@@ -29,18 +31,37 @@ static stk_status set_precision(stk_trainer *trainer, const char *name)
     return name ? stk_fail(STK_INVALID, "no precision '%s'; there are f32, tf32, bf16 and f16", name) : STK_OK;
 }
 
+/* Another configuration than the first one's has let go of the replicas, and has the whole limit again. */
+static stk_status open_trainer(stk_trainer *trainer)
+{
+    bool was_open = trainer->engine != NULL;
+    STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
+    if (!was_open) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_replicas_begin(trainer));
+    stk_replicas_divide_memory(trainer);
+    return STK_OK;
+}
+
 static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_speed *speed, stk_memory_plan *out)
 {
     stk_program *program = NULL;
     stk_memory_choice choice;
     stk_status status;
     size_t least;
-    STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
+    STK_RETURN_IF_ERROR(open_trainer(trainer));
+    int n_replicas = stk_comm_n_ranks(trainer->comm);
+    if (batch % n_replicas != 0)
+        return stk_fail(STK_INVALID, "a batch of %lld cannot be shared by %d replicas", (long long)batch, n_replicas);
+    batch /= n_replicas;
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_fed(trainer));
     STK_RETURN_IF_ERROR(stk_memory_choose(trainer, batch, &choice));
     STK_RETURN_IF_ERROR(stk_step_compile_with(trainer, batch, choice.micro, STK_STEP_PLAN, &program));
     STK_TRY(stk_program_break_down(program, out));
+    stk_rank_calls calls = stk_program_rank_calls(program);
+    out->n_replicas = n_replicas;
+    out->n_sums = calls.n_calls;
+    out->sum_bytes = calls.bytes;
     out->compute = trainer->compute;
     out->tf32 = trainer->tf32;
     out->batch = batch;
@@ -63,6 +84,7 @@ stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memor
         config.memory_limit_bytes = 0;
         config.memory_share = 0;
     }
+    config.n_replicas = stk_run_replicas(run);
     if (request->dump) stk_run_dump(run, &config);
     stk_trainer_configure(run->trainer, &config);
     STK_RETURN_IF_ERROR(set_precision(run->trainer, request->precision));

@@ -30,6 +30,11 @@ int stk_run_rank(const stk_run *run)
     return run->comm ? run->comm->rank : 0;
 }
 
+int stk_run_n_ranks(const stk_run *run)
+{
+    return stk_comm_n_ranks(run->comm);
+}
+
 typedef struct report {
     int32_t status;
     uint64_t what; /* of recipe and steps, which all must have alike */
@@ -83,9 +88,17 @@ stk_status stk_run_tell_failure(stk_run *run, stk_status status)
     return stk_fail(status, "%s", text);
 }
 
+int stk_run_replicas(const stk_run *run)
+{
+    int64_t n = run->recipe->replicas;
+    if (n > 0) return (int)n;
+    if (run->comm) return 1;
+    for (n = stk_n_cores() < STK_MOST_REPLICAS ? stk_n_cores() : STK_MOST_REPLICAS; run->recipe->batch % n != 0;)
+        n--;
+    return (int)n;
+}
+
 int stk_run_rank_threads(const stk_run *run)
 {
-    if (!run->comm) return 0;
-    int most = stk_n_cores(), share = (int)sysconf(_SC_NPROCESSORS_ONLN) / run->comm->n_here;
-    return share < 1 ? 1 : share < most ? share : most;
+    return run->comm ? stk_n_cores_of(run->comm->n_here) : 0;
 }

@@ -91,7 +91,7 @@ static bool is_saved(const stk_run *run)
 static bool is_worth_saving(stk_status status)
 {
     return status == STK_OK || status == STK_INTERRUPTED || status == STK_IO || status == STK_CORRUPT ||
-           status == STK_NOT_FOUND || status == STK_NO_ROW;
+           status == STK_NOT_FOUND || status == STK_NO_ROW || status == STK_LOST;
 }
 
 void stk_run_save_end(stk_run *run, stk_status status)
@@ -101,7 +101,8 @@ void stk_run_save_end(stk_run *run, stk_status status)
     wait_for_save(run);
     stk_trainer_get_state(run->trainer, &state);
     if (state.step == 0 || !run->recipe->checkpoint_end || !is_worth_saving(status) || is_saved(run)) return;
-    /* Ranks that share the state out are there no more: it was tried before, or one of them failed. */
+    /* A step has failed half-way, or ranks that share the state out are there no more: it was tried before, or one of
+     * them failed. */
     if (!stk_trainer_is_settled(run->trainer)) return;
     run->is_last_try = true;
     stk_run_save(run, false, false);

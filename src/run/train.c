@@ -194,7 +194,7 @@ static stk_status configure(stk_run *run)
                                .after_epoch = after_epoch,
                                .at_end = at_end,
                                .user = run};
-    config.n_replicas = (int)run->recipe->replicas;
+    config.n_replicas = stk_run_replicas(run);
     if (config.n_threads == 0) config.n_threads = stk_run_rank_threads(run);
     config.max_steps = run->options.max_steps;
     config.on_event = on_event;
@@ -423,7 +423,7 @@ static stk_status follow(stk_run *run, stk_run_result *out)
     int64_t what;
     stk_trainer_config config = stk_run_config(run);
     if (config.n_threads == 0) config.n_threads = stk_run_rank_threads(run);
-    config.n_replicas = (int)run->recipe->replicas;
+    config.n_replicas = stk_run_replicas(run);
     config.max_steps = run->options.max_steps;
     stk_trainer_hooks hooks = {.wants_state = follower_wants_state, .after_step = after_followed_step, .user = run};
     stk_trainer_configure(run->trainer, &config);

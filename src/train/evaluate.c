@@ -168,6 +168,7 @@ stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, s
 done:
     stk_neighbours_free(&sums.rows);
     stk_trainer_keep_skipped(trainer, loader);
+    if (status == STK_OK) status = stk_replicas_join_skipped(trainer);
     stk_loader_close(loader);
     free(cut);
     return status;

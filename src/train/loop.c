@@ -17,6 +17,7 @@
 #include "data/loader/skip_list.h"
 #include "train/divided.h"
 #include "train/nan_guard.h"
+#include "train/outer.h"
 #include "train/precision.h"
 #include "train/replicas.h"
 #include "train/shapes.h"
@@ -124,6 +125,16 @@ void stk_trainer_keep_loader(stk_trainer *trainer, const stk_loader *loader)
     trainer->n_stages = stk_loader_get_stages(loader, trainer->stage, STK_MOST_KEPT_STAGES);
 }
 
+void stk_trainer_list_skipped(stk_trainer *trainer, const char *text)
+{
+    enum { MOST = 100 };
+    if (trainer->n_skipped_texts == MOST || is_listed(trainer, text)) return;
+    char **grown = realloc(trainer->skipped, (trainer->n_skipped_texts + 1) * sizeof(*grown));
+    if (!grown) return; /* The list is for people. */
+    trainer->skipped = grown;
+    if ((grown[trainer->n_skipped_texts] = strdup(text))) trainer->n_skipped_texts++;
+}
+
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
 {
     stk_loader_stats stats;
@@ -137,15 +148,8 @@ void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
         trainer->result.n_data_threads = stats.n_active_threads;
         stk_trainer_keep_loader(trainer, loader);
     }
-    for (int64_t i = 0; trainer->n_skipped_texts < 100; i++) {
-        const char *text = stk_loader_skipped(loader, i);
-        if (!text) return;
-        if (is_listed(trainer, text)) continue;
-        char **grown = realloc(trainer->skipped, (trainer->n_skipped_texts + 1) * sizeof(*grown));
-        if (!grown) return; /* The list is for people. */
-        trainer->skipped = grown;
-        if ((grown[trainer->n_skipped_texts] = strdup(text))) trainer->n_skipped_texts++;
-    }
+    for (int64_t i = 0; stk_loader_skipped(loader, i); i++)
+        stk_trainer_list_skipped(trainer, stk_loader_skipped(loader, i));
 }
 
 static void note_step_time(stk_trainer *trainer)
@@ -185,7 +189,9 @@ static stk_status run_step(stk_trainer *trainer, const stk_batch *batch, double 
     STK_RETURN_IF_ERROR(stk_step_set(trainer, &trainer->train, trainer->state.step, rate));
     stk_step_bind(&trainer->train, batch);
     program = trainer->train.program;
-    STK_RETURN_IF_ERROR(stk_program_run(program));
+    stk_status status = stk_program_run(program);
+    trainer->is_torn = status != STK_OK && stk_program_is_torn(program);
+    STK_RETURN_IF_ERROR(status);
     int64_t enqueued = stk_clock_ns();
     STK_RETURN_IF_ERROR(stk_program_wait_earlier(program));
     int64_t waited = stk_clock_ns();
@@ -194,6 +200,13 @@ static stk_status run_step(stk_trainer *trainer, const stk_batch *batch, double 
     trainer->epoch_run_ns += done - begun;
     stk_timing_add_run(trainer, begun, done, waited - enqueued);
     return STK_OK;
+}
+
+static double scale_rate(const stk_trainer *trainer)
+{
+    double n = stk_comm_n_ranks(trainer->comm);
+    stk_lr_scaling how = trainer->config.lr_scaling;
+    return how == STK_LR_SCALING_LINEAR ? n : how == STK_LR_SCALING_SQRT ? sqrt(n) : 1;
 }
 
 static stk_status begin_step(stk_trainer *trainer)
@@ -211,13 +224,13 @@ static stk_status begin_step(stk_trainer *trainer)
     if (trainer->hooks.on_batch) trainer->hooks.on_batch(trainer->hooks.user, batch);
     double rate = stk_schedule_rate(&trainer->config.schedule, trainer->optimizer.lr, state->step, trainer->n_steps,
                                     trainer->n_batches);
-    stk_status status = run_step(trainer, batch, rate);
+    stk_status status = run_step(trainer, batch, rate * scale_rate(trainer));
     stk_batch_release(batch);
     STK_RETURN_IF_ERROR(status);
     state->step++;
     state->i_batch++;
     stk_beat_step(trainer->beat, state->step);
-    trainer->begun[trainer->n_begun++] = (stk_begun_step){state->step, state->i_batch, rate};
+    trainer->begun[trainer->n_begun++] = (stk_begun_step){state->step, state->i_batch, rate * scale_rate(trainer)};
     trainer->last_wait_s = (double)(ready - start) * 1e-9;
     trainer->epoch_wait_ns += ready - start;
     trainer->wait_ns += ready - start;
@@ -355,6 +368,7 @@ static stk_status train_on(stk_trainer *trainer)
             return stk_fail(STK_INTERRUPTED, "stopped after step %lld", (long long)state->step);
         }
         STK_RETURN_IF_ERROR(begin_step(trainer));
+        STK_RETURN_IF_ERROR(stk_outer_step(trainer));
         STK_RETURN_IF_ERROR(read_steps(trainer, steps_ahead(trainer)));
         stk_timing_end(trainer);
         if (state->i_batch == trainer->n_batches && trainer->config.max_steps > 0 &&
@@ -383,6 +397,7 @@ static stk_status start_weights(stk_trainer *trainer)
 {
     if (trainer->comm && trainer->comm->rank > 0) return STK_OK;
     STK_RETURN_IF_ERROR(stk_trainer_whiten(trainer));
+    STK_RETURN_IF_ERROR(stk_outer_start(trainer));
     return stk_trainer_start_average(trainer);
 }
 
@@ -407,6 +422,7 @@ stk_status stk_loop_run(stk_trainer *trainer, int64_t n_epochs)
 {
     stk_status status;
     trainer->run_start_ns = stk_clock_ns();
+    trainer->is_torn = false;
     STK_TRY(start_weights(trainer));
     STK_TRY(stk_replicas_sync(trainer));
     if (n_epochs != trainer->n_epochs) { /* A later call may go on for more epochs; the schedule then spans them all. */
@@ -422,6 +438,8 @@ done:
     stk_timing_finish(trainer);
     trainer->n_begun = 0; /* After a failure nobody reads the rest. */
     stk_trainer_keep_skipped(trainer, trainer->loader);
+    /* What all ranks end with alike. */
+    if (status == STK_OK) status = stk_replicas_join_skipped(trainer);
     stk_loader_close(trainer->loader);
     trainer->loader = NULL;
     trainer->result.wall_s += (double)(stk_clock_ns() - trainer->run_start_ns) * 1e-9;

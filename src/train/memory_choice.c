@@ -158,7 +158,8 @@ static stk_status choose_shards(stk_trainer *trainer, int64_t batch, bool may_di
     const stk_trainer_config *config = &trainer->config;
     bool has_ranks = stk_comm_n_ranks(trainer->comm) > 1;
     trainer->shards = has_ranks && config->shared == STK_SHARED_OPTIMIZER;
-    if (may_differ || !has_ranks || config->shared != STK_SHARED_AUTO || !config->memory_limit_bytes)
+    bool may_share = has_ranks && !may_differ && config->outer.every == 0;
+    if (!may_share || config->shared != STK_SHARED_AUTO || !config->memory_limit_bytes)
         return choose(trainer, batch, out);
     stk_status status = try_choice(trainer, batch, out);
     if (status != STK_NO_MEMORY && (status != STK_OK || out->slowdown <= 1)) return status;

@@ -70,7 +70,10 @@ stk_status stk_memory_ask_pipeline(stk_trainer *trainer, size_t *least, size_t *
     if (!limit || !is_on_host(trainer)) return STK_OK;
     STK_RETURN_IF_ERROR(ask(trainer, trainer->dataset, &train));
     if (valid && stk_dataset_status(valid) == STK_OK) STK_RETURN_IF_ERROR(ask(trainer, valid, &other));
-    size_t held = train.held_bytes + other.held_bytes + trainer->held_bytes;
+    /* Replicas of one process read the same data sets, and each has its part of the limit. */
+    bool shares = trainer->is_replica || trainer->n_replicas;
+    size_t n = shares ? (size_t)trainer->comm->n_ranks : 1;
+    size_t held = (train.held_bytes + other.held_bytes + trainer->held_bytes + n - 1) / n;
     /* While a data set is evaluated on, the training loader may be closed to make room. */
     size_t need = most(train.least_bytes, other.least_bytes), like = train.wanted_bytes + other.wanted_bytes;
     if (data && like > data) like = data;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/thread.h"
+#include "data/loader/skip_list.h"
 #include "train/divided.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
@@ -42,6 +43,7 @@ static stk_status make_one(stk_trainer *first, stk_comm *comm, stk_trainer **out
     trainer->model = first->model;
     trainer->dataset = first->dataset;
     trainer->is_replica = true;
+    trainer->held_bytes = first->held_bytes;
     stk_trainer_config config = first->config;
     config.n_replicas = 0;
     config.on_event = NULL;
@@ -151,6 +153,74 @@ stk_status stk_replicas_add(const stk_trainer *trainer, double *sums, int n)
 {
     if (!trainer->comm) return STK_OK;
     return run_call(trainer, STK_COLLECTIVE_all_reduce, STK_F64, n, sums, sums);
+}
+
+/* What one rank has skipped: counts, of keys and of bytes of texts, and the keys with the texts behind them, each with
+ * its end. */
+typedef struct skipped_lists {
+    int64_t n_keys, n_bytes;
+} skipped_lists;
+
+static size_t bytes_of(skipped_lists lists)
+{
+    return (size_t)lists.n_keys * sizeof(int64_t) + (size_t)lists.n_bytes;
+}
+
+/* Returned: free(). NULL: there is no memory. */
+static char *pack_skipped(const stk_trainer *trainer, skipped_lists lists)
+{
+    char *all = malloc(bytes_of(lists) + 1);
+    size_t bytes = (size_t)lists.n_keys * sizeof(int64_t);
+    if (all && bytes > 0) memcpy(all, trainer->skipped_key, bytes);
+    char *text = all + bytes;
+    for (size_t i = 0; all && i < trainer->n_skipped_texts; i++)
+        text = stpcpy(text, trainer->skipped[i]) + 1;
+    return all;
+}
+
+static void add_skipped(stk_trainer *trainer, char *all, skipped_lists lists)
+{
+    const int64_t *key = (const int64_t *)all;
+    const char *text = all + (size_t)lists.n_keys * sizeof(int64_t), *end = text + lists.n_bytes;
+    all[bytes_of(lists)] = 0;
+    for (int64_t i = 0; i < lists.n_keys; i++)
+        (void)stk_skip_insert(key[i], &trainer->skipped_key, &trainer->n_skipped, &trainer->skipped_capacity);
+    for (; text < end; text += strlen(text) + 1)
+        stk_trainer_list_skipped(trainer, text);
+}
+
+static stk_status take_skipped(stk_trainer *trainer, int rank, skipped_lists lists, char *own)
+{
+    char *theirs = trainer->comm->rank == rank ? own : malloc(bytes_of(lists) + 1);
+    if (!theirs) return stk_fail_memory(bytes_of(lists));
+    stk_comm_call call = {.kind = STK_COLLECTIVE_broadcast,
+                          .dtype = STK_U8,
+                          .n = (int64_t)bytes_of(lists),
+                          .src = theirs,
+                          .dst = theirs,
+                          .root = rank};
+    stk_status status = stk_comm_run(trainer->comm, &call, trainer->comm->timeout_ms);
+    if (status == STK_OK) add_skipped(trainer, theirs, lists);
+    if (theirs != own) free(theirs);
+    return status;
+}
+
+stk_status stk_replicas_join_skipped(stk_trainer *trainer)
+{
+    if (!trainer->comm) return STK_OK;
+    skipped_lists lists = {.n_keys = trainer->n_skipped};
+    int n = trainer->comm->n_ranks;
+    for (size_t i = 0; i < trainer->n_skipped_texts; i++)
+        lists.n_bytes += (int64_t)strlen(trainer->skipped[i]) + 1;
+    char *own = pack_skipped(trainer, lists);
+    skipped_lists *all = calloc((size_t)n, sizeof(*all));
+    stk_status status = own && all ? run_call(trainer, STK_COLLECTIVE_all_gather, STK_I64, 2, &lists, all)
+                                   : stk_fail_memory(bytes_of(lists));
+    for (int r = 0; r < n && status == STK_OK; r++)
+        if (bytes_of(all[r]) > 0) status = take_skipped(trainer, r, all[r], own);
+    free(own);
+    free(all);
+    return status;
 }
 
 /* What ranks do together must be the same on all of them: of each step its sums, and of the run its counts. */

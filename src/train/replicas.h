@@ -28,5 +28,7 @@ stk_status stk_replicas_sync(stk_trainer *trainer);
 stk_status stk_replicas_take_first(const stk_trainer *trainer, void *data, size_t bytes);
 /* Collective: each of the n numbers becomes the sum over all ranks. */
 stk_status stk_replicas_add(const stk_trainer *trainer, double *sums, int n);
+/* Collective: records that any rank has skipped count for all. */
+stk_status stk_replicas_join_skipped(stk_trainer *trainer);
 
 #endif

@@ -255,6 +255,8 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     options.micro = micro;
     options.comm = trainer->comm;
     options.shard_state = trainer->shards;
+    options.narrow_sums = trainer->config.narrow_sums;
+    options.local_steps = trainer->config.outer.every > 0;
     options.overlap = trainer->overlaps;
     options.sync_norm = trainer->config.sync_batch_norm;
     options.plan_only = plan_only;

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "train/divided.h"
+#include "train/outer.h"
 #include "train/pixels.h"
 #include "train/precision.h"
 #include "train/replicas.h"
@@ -315,6 +316,8 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     STK_RETURN_IF_ERROR(stk_trainer_choose_fed(trainer));
     STK_RETURN_IF_ERROR(stk_shapes_prepare(trainer));
     STK_RETURN_IF_ERROR(check_metrics(trainer));
+    STK_RETURN_IF_ERROR(stk_outer_check(trainer));
+    STK_RETURN_IF_ERROR(stk_outer_prepare(trainer));
     STK_RETURN_IF_ERROR(list_tensors(trainer));
     STK_RETURN_IF_ERROR(stk_replicas_prepare(trainer, n_epochs));
     /* Where a limit is tight, an evaluation that does not fit is to be known before the first step. */
@@ -355,7 +358,7 @@ stk_status stk_trainer_put_tensors(stk_trainer *trainer)
 
 bool stk_trainer_is_settled(const stk_trainer *trainer)
 {
-    return trainer->n_begun == 0 && (!stk_divided_exist(trainer) || trainer->shards_are_open);
+    return trainer->n_begun == 0 && !trainer->is_torn && (!stk_divided_exist(trainer) || trainer->shards_are_open);
 }
 
 void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out)

@@ -106,6 +106,8 @@ struct stk_trainer {
     int64_t most_rows; /* of a batch */
     int64_t n_rows;    /* that were trained on by this process */
     stk_memory_choice choice;
+    stk_program *outer_program;         /* of the engine: outer.h; NULL: none */
+    bool is_torn;                       /* a step has ended half-way: some variables are those behind it */
     bool overlaps;                      /* gradients are added up while the backward pass goes on */
     bool shards;                        /* the optimiser's state is shared out among ranks (divided.h) */
     bool shards_are_open, wishes_state; /* wishes_state: the first rank's hooks, of the step under way */
@@ -253,5 +255,7 @@ stk_status stk_trainer_open_loader(stk_trainer *trainer, const stk_dataset *data
 void stk_trainer_keep_loader(stk_trainer *trainer, const stk_loader *loader);
 /* Keeps what a loader skipped before it is closed. */
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader);
+/* One of the first hundred texts, once. */
+void stk_trainer_list_skipped(stk_trainer *trainer, const char *text);
 
 #endif

@@ -97,12 +97,26 @@ static void affinity_counts(void **state)
     assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
+/* Processes alike share what their parent has; one that is bound has that. */
+static void ranks_share_the_cores_of_a_host(void **state)
+{
+    (void)state;
+    int all = stk_n_cores();
+    assert_int_equal(stk_n_cores_of(1), all);
+    for (int n = 2; n <= 2 * all; n++) {
+        int share = stk_n_cores_of(n);
+        assert_true(share >= 1 && share <= stk_n_cores_of(n - 1));
+    }
+    assert_int_equal(stk_n_cores_of(1000000), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_quota_on_the_path_counts),
         cmocka_unit_test(version_one_counts_too),
         cmocka_unit_test(affinity_counts),
+        cmocka_unit_test(ranks_share_the_cores_of_a_host),
     };
     return cmocka_run_group_tests(tests, make_root, remove_root);
 }

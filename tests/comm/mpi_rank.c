@@ -1,9 +1,11 @@
 /* A process of tests/comm/test_mpi.py, started by a launcher of MPI's: mpi_rank twice | save | note. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/half.h"
 #include "comm/comm.h"
 
 enum { TIMEOUT_MS = 60000 };
@@ -12,6 +14,11 @@ static int fail(void)
 {
     fprintf(stderr, "%s\n", stk_error_text());
     return 1;
+}
+
+static float value_of(int rank, int64_t i)
+{
+    return (float)((i * 7919 + rank * 104729) % 1009 - 500) * (i % 3 ? 1e-3f : 1e4f);
 }
 
 static stk_status add(stk_comm *comm)
@@ -25,11 +32,47 @@ static stk_status add(stk_comm *comm)
     return x[99] == (float)(n * (n - 1) / 2 + n * 99) ? STK_OK : stk_fail(STK_INTERNAL, "the sum is %g", (double)x[99]);
 }
 
+/* Sums in the order of the ranks, however many elements there are, and those of bf16, which are rounded once. */
+static stk_status add_in_order(stk_comm *comm, int64_t n)
+{
+    float *x = malloc((size_t)n * sizeof(*x));
+    uint16_t *narrow = malloc((size_t)n * sizeof(*narrow));
+    if (!x || !narrow) return stk_fail_memory((size_t)n * sizeof(*x));
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = value_of(comm->rank, i);
+        narrow[i] = stk_f32_to_bf16(x[i]);
+    }
+    stk_comm_call call = {
+        .kind = STK_COLLECTIVE_all_reduce, .dtype = STK_F32, .n = n, .src = x, .dst = x, .early = true};
+    int64_t number[2];
+    stk_status status = stk_comm_start(comm, &call, &number[0]);
+    call.dtype = STK_BF16;
+    call.src = call.dst = narrow;
+    if (status == STK_OK) status = stk_comm_start(comm, &call, &number[1]);
+    for (int i = 0; i < 2 && status == STK_OK; i++)
+        status = stk_comm_wait(comm, number[i], TIMEOUT_MS);
+    for (int64_t i = 0; i < n && status == STK_OK; i++) {
+        float sum = value_of(0, i), narrow_sum = stk_bf16_to_f32(stk_f32_to_bf16(sum));
+        for (int r = 1; r < comm->n_ranks; r++) {
+            sum += value_of(r, i);
+            narrow_sum += stk_bf16_to_f32(stk_f32_to_bf16(value_of(r, i)));
+        }
+        if (x[i] != sum || narrow[i] != stk_f32_to_bf16(narrow_sum))
+            status = stk_fail(STK_INTERNAL, "sum %lld of %lld is %.9g, not %.9g, or its half", (long long)i,
+                              (long long)n, (double)x[i], (double)sum);
+    }
+    free(x);
+    free(narrow);
+    return status;
+}
+
 static int train_twice(void)
 {
     for (int i = 0; i < 2; i++) {
         stk_comm *comm;
         if (stk_comm_open_mpi(TIMEOUT_MS, &comm) != STK_OK || !comm || add(comm) != STK_OK) return fail();
+        for (int64_t n = 1; n < 1000000; n *= 97)
+            if (add_in_order(comm, n) != STK_OK) return fail();
         if (comm->rank == 0 && comm->note) printf("note: %s\n", comm->note);
         if (comm->rank == 0) printf("added %d\n", i + 1);
         stk_comm_close(comm);

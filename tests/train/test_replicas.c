@@ -23,6 +23,8 @@ typedef struct setting {
     bool norm, sync, weighted;
     int64_t accumulate;
     int n_replicas;
+    stk_lr_scaling scaling;
+    float lr; /* 0: 0.1 */
 } setting;
 
 typedef struct seen {
@@ -72,7 +74,7 @@ static stk_trainer *make_trainer(const setting *s)
     if (s->weighted)
         stk_model_loss_weight(model, stk_graph_input(stk_model_graph(model), "counts", STK_F32, STK_SHAPE(STK_ANY)));
     /* Not Adam, which makes much of the rounding in gradients that are 0, as those of a bias before a batch norm. */
-    return stk_trainer_new(model, make_data(N, true), stk_sgd(.lr = 0.1f, .momentum = 0.9f));
+    return stk_trainer_new(model, make_data(N, true), stk_sgd(.lr = s->lr > 0 ? s->lr : 0.1f, .momentum = 0.9f));
 }
 
 static void on_event(void *user, const stk_train_event *event)
@@ -94,6 +96,7 @@ static stk_status run(const setting *s, stk_trainer *trainer, const stk_dataset 
     stk_trainer_config config = stk_trainer_config_default();
     config.n_threads = 1;
     config.n_replicas = s->n_replicas;
+    config.lr_scaling = s->scaling;
     config.sync_batch_norm = s->sync;
     config.accumulate = s->accumulate;
     config.clip_norm = 1;
@@ -171,6 +174,17 @@ static void batch_norm_by_share_differs(void **state)
         assert_true(fabs(alone.loss[i] - two.loss[i]) < 0.2);
 }
 
+static void the_rate_grows_with_their_number(void **state)
+{
+    (void)state;
+    bad_sample = -1;
+    seen plain = train((setting){.n_replicas = 4});
+    seen linear = train((setting){.n_replicas = 4, .lr = 0.025f, .scaling = STK_LR_SCALING_LINEAR});
+    seen root = train((setting){.n_replicas = 4, .lr = 0.05f, .scaling = STK_LR_SCALING_SQRT});
+    assert_memory_equal(plain.loss, linear.loss, sizeof(plain.loss));
+    assert_memory_equal(plain.loss, root.loss, sizeof(plain.loss));
+}
+
 /* Stopped by the caller of one, all end behind the same step; going on gives what was missing. */
 static void a_stop_is_agreed_on(void **state)
 {
@@ -206,6 +220,26 @@ static void a_failure_ends_all(void **state)
         char want[64];
         snprintf(want, sizeof(want), "sample %lld is bad", (long long)sample);
         assert_non_null(strstr(stk_error_text(), want));
+        stk_trainer_free(trainer);
+    }
+}
+
+/* Records that one replica has met count for all, each once. */
+static void skipped_records_are_those_of_all(void **state)
+{
+    (void)state;
+    for (int n = 1; n <= 4; n += 3) {
+        setting s = {.n_replicas = n};
+        seen out = {.n_steps = 0};
+        stk_trainer *trainer = make_trainer(&s);
+        stk_train_result result;
+        bad_sample = 35;
+        stk_dataset_on_error((stk_dataset *)trainer->dataset, STK_ON_ERROR_REPLACE);
+        if (run(&s, trainer, NULL, &out) != STK_OK) fail_msg("%s", stk_error_text());
+        stk_trainer_get_result(trainer, &result);
+        assert_int_equal(result.n_skipped, 1);
+        assert_non_null(strstr(stk_trainer_skipped(trainer, 0), "sample 35 is bad"));
+        assert_null(stk_trainer_skipped(trainer, 1));
         stk_trainer_free(trainer);
     }
 }
@@ -290,8 +324,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_are_those_of_one),
         cmocka_unit_test(batch_norm_by_share_differs),
+        cmocka_unit_test(the_rate_grows_with_their_number),
         cmocka_unit_test(a_stop_is_agreed_on),
         cmocka_unit_test(a_failure_ends_all),
+        cmocka_unit_test(skipped_records_are_those_of_all),
         cmocka_unit_test(a_failure_is_over_when_its_cause_is),
         cmocka_unit_test(the_first_judges),
         cmocka_unit_test(what_cannot_be_shared_is_refused),

@@ -21,6 +21,9 @@ typedef struct stk_memory_plan {
     stk_dtype compute;                   /* what products are computed in: F32, BF16, F16 */
     bool tf32;                           /* those in F32 round what they multiply to TF32 */
     int64_t batch, micro_batch, n_micro; /* samples of a step; of a part of it; parts */
+    int n_replicas;                      /* that share a batch; the plan, and batch, are of one of them */
+    int n_sums;                          /* how often they meet in a step */
+    size_t sum_bytes;                    /* that each gives to that */
     int64_t n_trainable, n_frozen;       /* numbers; frozen: running statistics too */
     size_t trainable_bytes, frozen_bytes, optimizer_bytes;
     size_t packed_bytes;                  /* weights in 16 bits, in the order that kernels want */

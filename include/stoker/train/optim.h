@@ -111,6 +111,15 @@ typedef struct stk_average {
     bool warmup;  /* while it is less, (1 + n) / (10 + n) is the decay, after n steps: as TensorFlow's num_updates */
 } stk_average;
 
+/* Replicas take local steps, and after so many one together: with d = begun - mean(weight) over the replicas,
+ *   v = momentum v + d,   weight = begun = begun - lr (d + momentum v)
+ * Douillard et al. 2023, "DiLoCo", algorithm 1. It is taken at the end of an epoch, too. */
+typedef struct stk_outer {
+    int64_t every; /* steps; 0: none */
+    double lr, momentum;
+} stk_outer;
+STK_API stk_outer stk_outer_default(void); /* lr 0.7, momentum 0.9, every 100 steps; a trainer's configuration: none */
+
 /* Zhang et al. 2019: slow weights go along behind. After every N steps
  *   slow = slow + alpha * (weight - slow),   weight = slow
  * and behind the last step weight = slow. Batch norm's running statistics, which belong to the weights, go the same

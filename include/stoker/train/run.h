@@ -84,6 +84,8 @@ STK_API stk_status stk_run_open(const char *recipe, const stk_run_options *optio
 STK_API stk_status stk_run_train(stk_run *run, stk_run_result *out);
 /* The process's number among those that train together, from 0; 0 where there is one. */
 STK_API int stk_run_rank(const stk_run *run);
+/* How many processes train together; 1: this one alone. */
+STK_API int stk_run_n_ranks(const stk_run *run);
 /* Finishes the step under way and saves. Async-signal-safe. */
 STK_API void stk_run_stop(stk_run *run);
 STK_API void stk_run_close(stk_run *run); /* accepts NULL */

@@ -138,6 +138,9 @@ typedef struct stk_views {
  * them. AUTO: where the memory limit would make the step slower otherwise. */
 typedef enum stk_shard { STK_SHARED_AUTO, STK_SHARED_NONE, STK_SHARED_OPTIMIZER } stk_shared_state;
 
+/* What the rate is multiplied by with N replicas: 1, N (Goyal et al. 2017) or its root. */
+typedef enum stk_lr_scaling { STK_LR_SCALING_NONE, STK_LR_SCALING_LINEAR, STK_LR_SCALING_SQRT } stk_lr_scaling;
+
 #define STK_MEMORY_FREE (-1.0)
 enum { STK_MOST_REPLICAS = 64 };
 
@@ -148,7 +151,10 @@ typedef struct stk_trainer_config {
      * limit, train on a share of each batch, whose size stays. The losses are those of one within rounding, but batch
      * norm takes its statistics from a replica's share. 0, 1: none. At most STK_MOST_REPLICAS */
     int n_replicas;
+    stk_lr_scaling lr_scaling;
     bool no_overlap;         /* gradients are not added up while the backward pass goes on */
+    bool narrow_sums;        /* gradients go from replica to replica in bf16; the sums are formed in f32 */
+    stk_outer outer;         /* replicas take local steps, and one together every so many (DiLoCo); every 0: none */
     bool sync_batch_norm;    /* from the shares of all replicas together, as Peng et al. 2018 have it; slower */
     stk_shared_state shared; /* with replicas, or in several processes */
     uint64_t seed;

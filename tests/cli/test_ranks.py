@@ -3,9 +3,12 @@
 
 usage: test_ranks.py STOKER WORK_FOLDER
 """
+import array
 import bisect
 import json
+import math
 import os
+import random
 import re
 import shutil
 import signal
@@ -16,6 +19,39 @@ from program import RECIPE, STOKER, TIMEOUT, accepted, begin, check, end, losses
 
 LAUNCHERS = {"Open MPI": (["mpirun.openmpi", "--oversubscribe"], "libmpi.so.40"),
              "MPICH": (["mpirun.mpich"], "libmpich.so.12")}
+
+
+# Small ones of the three kinds: dropout, batch norm over all replicas, clipping, a tied head. Their data: arrays.
+NETWORKS = {
+    "resnet": ({"image": (16, 16, 3), "label": 10}, """
+model: {resnet18: {classes: 10, stem: cifar}}
+optimizer: {sgd: {lr: 0.01, momentum: 0.9}}
+sync_batch_norm: true
+"""),
+    "bert": ({"tokens": (1000, 16), "label": 2}, """
+model: {bert: {size: mini, layers: 2, vocabulary: 1000, positions: 16, dropout: 0.1, classes: 2, length: 16}}
+optimizer: {adamw: {lr: 1e-4}}
+clip_norm: 1
+"""),
+    "gpt": ({"tokens": (257, 16), "targets": (257, 16)}, """
+model: {gpt2: {size: mini, layers: 2, heads: 2, width: 64, vocabulary: 257, positions: 16, length: 16}}
+optimizer: {adamw: {lr: 1e-4}}
+""")}
+
+
+def write_array(path, what, n):
+    """A .npy of n samples: numbers of a shape, class numbers, or (below, how many) tokens."""
+    draw = random.Random(path)
+    shape = what if isinstance(what, tuple) and len(what) == 3 else what[1:] if isinstance(what, tuple) else ()
+    count = n * math.prod(shape)
+    if shape == what:
+        kind, data = "<f4", array.array("f", (draw.random() for _ in range(count)))
+    else:
+        kind, data = "<i4", array.array("i", (draw.randrange(what[0] if shape else what) for _ in range(count)))
+    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {(n, *shape)}, }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + data.tobytes())
 
 
 def environment(**more):
@@ -75,13 +111,24 @@ def threads():
     check(not os.path.exists("no"), "what is refused leaves nothing")
 
 
-def plans():
-    """The plan of one of two: half of the batch, and what they add up is all that is trained."""
-    done = run("plan", "deep.yaml", "--replicas", "2", "--json")
+def networks():
+    """1, 2 and 4 replicas give one device's losses at the same batch."""
+    for name, (data, rest) in NETWORKS.items():
+        for field, what in data.items():
+            write_array(f"{name}-{field}.npy", what, 40)
+        fields = ", ".join(f"{field}: {name}-{field}.npy" for field in data)
+        with open(f"{name}.yaml", "w") as f:
+            f.write(f"name: {name}\ndata: {{train: {{source: {{npy: {{{fields}}}}}}}}}\nbatch: 8\nepochs: 1\nprecision: f32\n"
+                    f"log: {{every: 1 step}}\ncheckpoint: {{end: false}}{rest}")
+        for n in (1, 2, 4):
+            accepted(["train", f"{name}.yaml", "--out", f"{name}-{n}", "--replicas", str(n), "--threads", "2", "--steps", "4"])
+            check(len(losses(f"{name}-{n}")) == 4 and same(losses(f"{name}-1"), losses(f"{name}-{n}"), 1e-3),
+                  f"{name}: {losses(f'{name}-1')} and with {n} replicas {losses(f'{name}-{n}')}")
+    # The plan of one of two: half of the batch, and what they add up is all that is trained.
+    done = run("plan", "bert.yaml", "--replicas", "2", "--json")
     check(done.returncode == 0, f"plan: {done.stderr}")
-    plan = json.loads(done.stdout)
-    narrow = json.loads(run("plan", "deep.yaml", "--replicas", "2", "--set", "sum_precision=bf16", "--json").stdout)
-    check(plan["n_replicas"] == 2 and plan["batch"] == 10 and plan["n_sums"] > 2, f"plan: {plan}")
+    plan, narrow = json.loads(done.stdout), json.loads(run("plan", "bert.yaml", "--replicas", "2", "--set", "sum_precision=bf16", "--json").stdout)
+    check(plan["n_replicas"] == 2 and plan["batch"] == 4 and plan["n_sums"] > 2, f"plan: {plan}")
     weights = 4 * plan["n_trainable"]
     check(weights <= plan["sum_bytes"] < weights + 1000, f"plan: {weights} bytes of weights, {plan['sum_bytes']} of sums")
     check(weights // 2 <= narrow["sum_bytes"] < weights // 2 + 1000, f"plan in bf16: {weights}, {narrow['sum_bytes']}")
@@ -232,7 +279,7 @@ def main():
     with open(files[21], "wb") as f:
         f.write(b"no image")
     threads()
-    plans()
+    networks()
     misfits()
     no_hosts()
     found = 0

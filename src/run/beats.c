@@ -225,6 +225,23 @@ void stk_run_keep_state(stk_run *run)
     if (status != STK_OK) warn_states(run);
 }
 
+bool stk_run_keep_last(stk_run *run)
+{
+    const stk_named_tensor *tensors;
+    size_t n;
+    stk_train_state state;
+    stk_checkpoint_report report;
+    if (!run->states) return false;
+    if (run->state_is_written) stk_checkpoint_wait(run->states, &report);
+    run->state_is_written = false;
+    stk_trainer_get_state(run->trainer, &state);
+    if (stk_trainer_tensors(run->trainer, &tensors, &n) != STK_OK ||
+        stk_checkpoint_save_in_place(run->states, tensors, n, &state, run->recipe_text.data, false) != STK_OK)
+        return false;
+    stk_checkpoint_wait(run->states, &report);
+    return report.status == STK_OK;
+}
+
 void stk_run_close_states(stk_run *run)
 {
     stk_checkpoint_writer_close(run->states);

@@ -25,6 +25,9 @@ void stk_run_open_states(stk_run *run);
 bool stk_run_state_is_due(stk_run *run);
 /* After a step: takes a state where one is due and all of the step is there. */
 void stk_run_keep_state(stk_run *run);
+/* After another rank was lost, of a whole state: whether it is in memory now, from which the ranks that remain go on
+ * sooner than from the disk. */
+bool stk_run_keep_last(stk_run *run);
 void stk_run_close_states(stk_run *run);
 /* Where this host's memory has a state that is newer than the checkpoint ("" for none): its path, in its stead. */
 bool stk_run_find_state(const stk_run *run, char checkpoint[STK_PATH_BYTES]);

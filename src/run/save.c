@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "run/beats.h"
 #include "run/state.h"
 
 static void warn_failed(stk_run *run)
@@ -104,6 +105,10 @@ void stk_run_save_end(stk_run *run, stk_status status)
     /* A step has failed half-way, or ranks that share the state out are there no more: it was tried before, or one of
      * them failed. */
     if (!stk_trainer_is_settled(run->trainer)) return;
+    if (status == STK_LOST && stk_run_keep_last(run)) {
+        run->saved_state = state;
+        return;
+    }
     run->is_last_try = true;
     stk_run_save(run, false, false);
     wait_for_save(run);

@@ -252,44 +252,54 @@ static void count_batch(stk_trainer *trainer, double loss)
     stk_measures_add(trainer, &trainer->train, trainer->train_sums);
 }
 
+/* What a step's program has left of it. */
+typedef struct step_results {
+    stk_begun_step done;
+    double loss, grad_norm;
+    bool wishes_state;
+} step_results;
+
 /* Reads the results of the oldest step begun into the state. */
-static stk_status read_step(stk_trainer *trainer, stk_begun_step *out, double *out_loss)
+static stk_status read_step(stk_trainer *trainer, step_results *out)
 {
     int64_t begin = stk_clock_ns();
     STK_RETURN_IF_ERROR(stk_program_wait(trainer->train.program, trainer->n_begun - 1));
     stk_timing_add_result(trainer, begin, stk_clock_ns());
-    *out = trainer->begun[0];
-    trainer->lr = (float)out->lr;
+    out->done = trainer->begun[0];
+    trainer->lr = (float)out->done.lr;
     trainer->n_begun--;
     memmove(trainer->begun, trainer->begun + 1, (size_t)trainer->n_begun * sizeof(*trainer->begun));
-    double loss = *out_loss = stk_step_scalar(&trainer->train, "loss");
+    double loss = out->loss = stk_step_scalar(&trainer->train, "loss");
+    if (trainer->config.grad_norm || trainer->config.clip_norm > 0)
+        out->grad_norm = stk_step_scalar(&trainer->train, "grad_norm");
+    out->wishes_state = stk_step_scalar(&trainer->train, STK_WISH_INPUT) > 0;
     if (stk_nan_counts(trainer, loss)) count_batch(trainer, loss);
     if (trainer->comm && stk_step_scalar(&trainer->train, STK_STOP_INPUT) > 0) trainer->stop_agreed = true;
     note_step_time(trainer);
     if (trainer->result.first_step_s == 0) trainer->result.first_step_s = stk_process_age_s();
-    stk_status judged = stk_trainer_watch_scale(trainer, out->step, loss);
-    if (judged == STK_OK) judged = stk_nan_watch(trainer, out->step, loss, out->lr);
+    stk_status judged = stk_trainer_watch_scale(trainer, out->done.step, loss);
+    if (judged == STK_OK) judged = stk_nan_watch(trainer, out->done.step, loss, out->done.lr);
     /* The first rank judges for all: where it stops, it tells the others, which wait for it in the next step. */
     return trainer->comm && trainer->comm->rank > 0 ? STK_OK : judged;
 }
 
-/* Reads steps until at most n are begun and not read, and tells of each. */
+/* Reads steps until at most n are begun and not read, and tells of each. An outer step comes once all are read, since
+ * its program has the same arena, and before anyone is told of its step, who may want the state. */
 static stk_status read_steps(stk_trainer *trainer, int n)
 {
     while (trainer->n_begun > n) {
-        stk_begun_step done;
-        double loss;
-        STK_RETURN_IF_ERROR(read_step(trainer, &done, &loss));
+        step_results results = {.grad_norm = -1};
+        STK_RETURN_IF_ERROR(read_step(trainer, &results));
+        if (trainer->n_begun == 0) STK_RETURN_IF_ERROR(stk_outer_step(trainer));
         stk_train_event event = make_event(trainer, STK_EVENT_STEP);
-        event.step = done.step;
-        event.i_batch = done.i_batch;
-        event.loss = loss;
+        event.step = results.done.step;
+        event.i_batch = results.done.i_batch;
+        event.loss = results.loss;
         event.step_s = trainer->last_step_s;
         event.wait_s = trainer->last_wait_s;
-        if (trainer->config.grad_norm || trainer->config.clip_norm > 0)
-            event.grad_norm = stk_step_scalar(&trainer->train, "grad_norm");
+        event.grad_norm = results.grad_norm;
         stk_trainer_emit(trainer, &event);
-        if (stk_step_scalar(&trainer->train, STK_WISH_INPUT) > 0) STK_RETURN_IF_ERROR(stk_divided_open(trainer));
+        if (results.wishes_state) STK_RETURN_IF_ERROR(stk_divided_open(trainer));
         stk_status status =
             trainer->hooks.after_step ? trainer->hooks.after_step(trainer->hooks.user, trainer, &event) : STK_OK;
         STK_RETURN_IF_ERROR(stk_divided_close(trainer, status));
@@ -303,7 +313,8 @@ static int steps_ahead(const stk_trainer *trainer)
     const stk_train_state *state = &trainer->state;
     bool wanted = wants_state(trainer, state->step);
     bool is_last = trainer->config.max_steps > 0 && state->step >= trainer->config.max_steps;
-    if (wanted || is_last || trainer->shapes.varies || state->i_batch == trainer->n_batches) return 0;
+    if (wanted || is_last || trainer->shapes.varies || stk_outer_is_due(trainer)) return 0;
+    if (state->i_batch == trainer->n_batches) return 0;
     return stk_engine_runs_ahead(trainer->engine);
 }
 
@@ -368,7 +379,6 @@ static stk_status train_on(stk_trainer *trainer)
             return stk_fail(STK_INTERRUPTED, "stopped after step %lld", (long long)state->step);
         }
         STK_RETURN_IF_ERROR(begin_step(trainer));
-        STK_RETURN_IF_ERROR(stk_outer_step(trainer));
         STK_RETURN_IF_ERROR(read_steps(trainer, steps_ahead(trainer)));
         stk_timing_end(trainer);
         if (state->i_batch == trainer->n_batches && trainer->config.max_steps > 0 &&

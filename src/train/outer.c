@@ -143,12 +143,17 @@ stk_status stk_outer_start(stk_trainer *trainer)
     return stk_trainer_put_tensors(trainer);
 }
 
-stk_status stk_outer_step(stk_trainer *trainer)
+bool stk_outer_is_due(const stk_trainer *trainer)
 {
     const stk_train_state *state = &trainer->state;
-    if (!trainer->outer_program) return STK_OK;
-    if (state->step % trainer->config.outer.every != 0 && state->i_batch != trainer->n_batches) return STK_OK;
+    if (!trainer->outer_program) return false;
+    return state->step % trainer->config.outer.every == 0 || state->i_batch == trainer->n_batches;
+}
+
+stk_status stk_outer_step(stk_trainer *trainer)
+{
+    if (!stk_outer_is_due(trainer)) return STK_OK;
     stk_status status = stk_program_run(trainer->outer_program);
-    trainer->is_torn = status != STK_OK && stk_program_is_torn(trainer->outer_program);
+    trainer->is_torn = status != STK_OK; /* Weights of one rank's steps alone are no state of all. */
     return status;
 }

@@ -19,7 +19,9 @@ stk_status stk_outer_check(const stk_trainer *trainer);
 stk_status stk_outer_prepare(stk_trainer *trainer);
 /* By the first rank, before the first step: the weights are where the steps begin. */
 stk_status stk_outer_start(stk_trainer *trainer);
-/* Collective, behind each step: does the outer one where it is due, which it is at the end of an epoch, too. */
+/* Whether an outer step comes behind the last one begun: at the end of an epoch, too. */
+bool stk_outer_is_due(const stk_trainer *trainer);
+/* Collective, behind each step whose results are read: does the outer one where it is due. */
 stk_status stk_outer_step(stk_trainer *trainer);
 
 #endif

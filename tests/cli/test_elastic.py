@@ -57,7 +57,9 @@ def faults():
     named = [(e["event"], e["rank"]) for e in events if e["event"] in ("gone", "silent", "stuck", "together", "failed")]
     check(named == [("gone", 2), ("silent", 1)], f"what is named: {events}")
     lives = [e for e in events if e["event"] == "stepping"]
-    check([(e["ranks"], e["from"]) for e in lives] == [(3, "start"), (2, "start"), (1, "memory")], f"lives: {lives}")
+    # The first rank keeps the state that it has where it misses another before it has changed any of it.
+    check([e["ranks"] for e in lives] == [3, 2, 1] and [e["from"] for e in lives] in (
+        ["start", "start", "memory"], ["start", "memory", "memory"]), f"lives: {lives}")
     check(events[-1]["event"] == "end", f"it ends: {events}")
     # The same numbers of ranks without a fault, each up to where the next began.
     got, begun = losses("broken"), 0

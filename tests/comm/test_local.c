@@ -175,7 +175,7 @@ static void wrong_calls_are_told(void **state)
     stk_comm_call call = {.kind = STK_COLLECTIVE_all_reduce, .dtype = STK_I64, .n = 2, .src = x, .dst = y},
                   other = call;
     expect_ok(stk_comm_open_local(2, comm));
-    other.dtype = STK_BF16;
+    other.dtype = STK_F16;
     assert_int_equal(stk_comm_start(comm[0], &other, &n), STK_UNSUPPORTED);
     other = call;
     other.mean = true;

@@ -18,6 +18,7 @@ typedef void *stk_mpi_handle;
     X(Initialized, (int *flag))                                                                                        \
     X(Init_thread, (int *argc, char ***argv, int required, int *provided))                                             \
     X(Query_thread, (int *provided))                                                                                   \
+    X(Get_library_version, (char *text, int *n))                                                                       \
     X(Finalize, (void))                                                                                                \
     X(Finalized, (int *flag))                                                                                          \
     X(Abort, (stk_mpi_handle comm, int code))                                                                          \
@@ -52,6 +53,9 @@ typedef struct stk_mpi {
     void *in_place, *ignore_status;
     int shared_type, serialized, any_source;
 } stk_mpi;
+
+/* As MPICH has it, the longest. */
+enum { STK_MPI_VERSION_BYTES = 8192 };
 
 /* What a launcher said in the environment. */
 typedef struct stk_mpi_launch {

@@ -1,8 +1,11 @@
 /* See comm/mpi_process.h. */
 #include "comm/mpi_process.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +39,40 @@ static bool await_all(const stk_mpi *m)
     return done;
 }
 
+/* Over UCX, MPI_Finalize of MPICH waits until others have acknowledged what was sent to them, and then in a call to the
+ * launcher, where nobody acknowledges anything: https://github.com/pmodels/mpich/pull/6596 has it end there. A rank
+ * that still asks MPI for something while another is in there lets that one pass, and is then left to wait for ever. */
+static bool must_stop_together(const stk_mpi *m)
+{
+    static char version[STK_MPI_VERSION_BYTES];
+    int n = 0;
+    return m->Get_library_version(version, &n) == 0 && strstr(version, "ch4:ucx");
+}
+
+/* The barrier of PMI-1, which is MPICH's language towards its own launcher and Slurm's: a line there, and a line back
+ * when all have come. No other call is under way on that connection. */
+static bool meet_at_launcher(void)
+{
+    static const char words[] = "cmd=barrier_in\n";
+    const char *number = getenv("PMI_FD");
+    char c = 0;
+    ssize_t n;
+    int fd = number ? atoi(number) : -1;
+    if (send(fd, words, sizeof(words) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(words) - 1) return false;
+    do {
+        n = read(fd, &c, 1);
+    } while ((n == 1 && c != '\n') || (n < 0 && errno == EINTR));
+    return n == 1;
+}
+
+/* Behind await_all: when this returns nobody asks MPI for anything any more. */
+static void stop_together(const stk_mpi *m)
+{
+    if (!process.side || !must_stop_together(m) || meet_at_launcher()) return;
+    /* Without such a launcher, time has to do: the others are only just behind. */
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+}
+
 /* Calls that are under way would go on in memory that is gone by now, so nothing more is asked of MPI. The first rank
  * has done its work and ends all; the others wait for that. */
 static void end_all(const stk_mpi *m, bool has_waited)
@@ -54,9 +91,10 @@ static void end_process(void)
     if (process.is_broken) fflush(NULL); /* Whoever ends all ends this process, too. */
     if (process.is_hopeless)
         end_all(process.mpi, true);
-    else if (!process.has_unfinished && (!process.side || await_all(process.mpi)))
+    else if (!process.has_unfinished && (!process.side || await_all(process.mpi))) {
+        stop_together(process.mpi);
         process.mpi->Finalize();
-    else
+    } else
         end_all(process.mpi, !process.has_unfinished);
 }
 

@@ -165,6 +165,13 @@ static stk_status make_command(const stk_launch *launch, const char ***out)
     return stk_launch_command(launch, launcher, (int)sysconf(_SC_NPROCESSORS_ONLN), &texts, command);
 }
 
+/* Launchers look at the host with hwloc, which has a plug-in for OpenCL, whose PoCL has LLVM, which takes SIGUSR1 for
+ * itself: it would not be passed on to ranks on other hosts. */
+static void prepare_launcher(void)
+{
+    (void)setenv("HWLOC_COMPONENTS", "-opencl", 0);
+}
+
 /* In the child: calls that are safe behind a fork. setenv is, since the supervisor has one thread. */
 static void become(const stk_launch *l, const char **command, int parent)
 {
@@ -178,6 +185,7 @@ static void become(const stk_launch *l, const char **command, int parent)
     if (nothing >= 0) (void)dup2(nothing, STDIN_FILENO);
     for (int i = 0; l->value && i < l->n_env; i++)
         (void)setenv(l->name[i], l->value[i], 1);
+    prepare_launcher();
     execvp(command[0], (char *const *)command);
     _exit(127);
 }
@@ -199,6 +207,7 @@ stk_status stk_launch_become(const stk_launch *launch)
     const char **command;
     STK_RETURN_IF_ERROR(make_command(launch, &command));
     fflush(NULL);
+    prepare_launcher();
     execvp(command[0], (char *const *)command);
     return stk_fail(STK_IO, "cannot start '%s': %s", command[0], strerror(errno));
 }

@@ -242,7 +242,7 @@ def hosts(name, launcher):
     """--hosts: the command that is run, and the real one, which needs no ssh for this host."""
     os.makedirs("path", exist_ok=True)
     with open("path/mpirun", "w") as f:
-        f.write(f'#!/bin/sh\n[ "$1" = --version ] || printf "%s\\n" "$@" >words\nexec {launcher[0]} "$@"\n')
+        f.write(f'#!/bin/sh\n[ "$1" = --version ] || {{ printf "%s\\n" "$@" >words; echo "$HWLOC_COMPONENTS" >hwloc; }}\nexec {launcher[0]} "$@"\n')
     os.chmod("path/mpirun", 0o755)
     folder, path = f"hosts-{name}".replace(" ", "-"), f"{os.path.abspath('path')}:{os.environ['PATH']}"
     done = run("train", "synced.yaml", "--hosts", "localhost:2", "--threads", "1", "--out", folder, "--steps", "12",
@@ -253,6 +253,8 @@ def hosts(name, launcher):
     option = ["--host", "localhost:2", "--bind-to", "none"] if name == "Open MPI" else ["-hosts", "localhost:2"]
     check(words[:2 + len(option)] == ["-n", "2", *option], f"{name}: {words}")
     check(words[-9:] == [STOKER, "train", "synced.yaml", "--threads", "1", "--out", folder, "--steps", "12"], f"{name}: {words}")
+    with open("hwloc") as f:
+        check(f.read() == "-opencl\n", f"{name}: its launcher would load OpenCL, and lose signals that it is to pass on")
     check(name != "Open MPI" or "-x STOKER_MPI_SHARED" in " ".join(words), f"{name}: {words}")
 
 

@@ -242,7 +242,10 @@ static void add_nodes(entry_writer *w, int32_t begin, int32_t end, int32_t i_mic
     const stk_program *program = w->program;
     for (int32_t i = begin; i < end; i++) {
         const stk_node *node = &program->graph->node[i];
-        if (!program->plan.skipped[i]) add_entry(w, i, i_micro, &program->kernel[i], node->n_in, node->n_out);
+        bool is_late = stk_program_is_late(program, i);
+        if (is_late && i_micro < program->micro.n - 1) continue;
+        if (!program->plan.skipped[i])
+            add_entry(w, i, is_late ? 0 : i_micro, &program->kernel[i], node->n_in, node->n_out);
         add_kept(w, i);
     }
 }

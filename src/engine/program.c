@@ -33,6 +33,7 @@ void stk_program_free(stk_program *program)
     stk_io_block_free(&program->inputs);
     stk_plan_free(&program->plan);
     stk_micro_free(&program->micro);
+    stk_parts_free(&program->parts);
     stk_graph_free(program->graph);
     free(program);
 }

@@ -114,12 +114,18 @@ size_t stk_program_input_bytes(const stk_program *program, int32_t value);
 /* Where slice i_micro begins in what is bound to the input. */
 size_t stk_micro_offset(const stk_program *program, int32_t value, int32_t i_micro);
 
+/* Whether the node stands in the body, and runs with the last micro-batch only. */
+static inline bool stk_program_is_late(const stk_program *program, int32_t node)
+{
+    return program->parts.late && program->parts.late[node];
+}
+
 /* How often a run has the node's kernel: once for each micro-batch in the body, never where it is only a name. */
 static inline int64_t stk_program_times(const stk_program *program, int32_t node)
 {
     const stk_parts *parts = &program->parts;
     bool in_body = node >= parts->n_begin && node < parts->n_begin + parts->n_body;
-    return program->plan.skipped[node] ? 0 : in_body ? program->micro.n : 1;
+    return program->plan.skipped[node] ? 0 : in_body && !stk_program_is_late(program, node) ? program->micro.n : 1;
 }
 /* stk_program_info.program_bytes. */
 size_t stk_program_own_bytes(const stk_program *program);

@@ -188,6 +188,17 @@ static stk_status place_node(planner *p, int32_t i)
     return STK_OK;
 }
 
+/* What reads a sum within the body does so with the last micro-batch; the ones before must not lose it behind there. */
+static void keep_sums(planner *p)
+{
+    int32_t body_last = p->parts.n_begin + p->parts.n_body - 1;
+    for (int32_t i = 0; i < p->n_buffers && p->parts.n_body > 0; i++) {
+        buffer *b = &p->buffer[i];
+        bool is_of_sum = b->value >= 0 && is_sum(&p->graph->node[p->graph->value[b->value].node]);
+        if (is_of_sum && b->last < body_last) b->last = body_last;
+    }
+}
+
 static stk_status list_copies(planner *p)
 {
     const stk_graph *graph = p->graph;
@@ -206,6 +217,7 @@ static stk_status list_copies(planner *p)
         }
         int32_t place = graph->value[root->value].node - p->parts.n_begin;
         bool in_body = place >= 0 && place < p->parts.n_body;
+        if (p->parts.late && p->parts.late[graph->value[root->value].node]) in_body = false;
         plan->copy[plan->n_copies++] = (stk_planned_copy){root->value, root->variable, in_body};
     }
     return STK_OK;
@@ -301,6 +313,7 @@ stk_status stk_plan_make(const stk_graph *graph, const stk_kernel *kernel, const
     if (p.many) STK_TRY(order_nodes(&p));
     for (int32_t i = 0; i < graph->n_nodes; i++)
         STK_TRY(place_node(&p, i));
+    keep_sums(&p);
     STK_TRY(list_copies(&p));
     STK_TRY(p.many ? stk_plan_pack_devices(graph, out, p.buffer, p.n_buffers) : pack_one(&p));
 done:

@@ -13,8 +13,11 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "base/text.h"
+#include "engine/engine.h"
 #include "stoker/data/dataset.h"
 #include "stoker/train/trainer.h"
+#include "train/trainer_state.h"
 
 enum { WIDTH = 259, N_LAYERS = 12, N = 32, BATCH = 16, N_EPOCHS = 2, N_STEPS = N / BATCH * N_EPOCHS, N_CLASSES = 5 };
 
@@ -26,7 +29,8 @@ typedef struct setting {
 
 typedef struct seen {
     double loss[N_STEPS];
-    char *graph;
+    char *graph, *entries; /* after the pass; of the first replica's step, those of a first micro-batch */
+    int n_calls;           /* in which ranks meet, in a step */
 } seen;
 
 static stk_status make_sample(void *user, int64_t i_sample, void *const *out)
@@ -72,7 +76,7 @@ static void on_dump(void *user, const char *pass, const char *text)
 
 static seen train(setting s)
 {
-    seen out = {.graph = NULL};
+    seen out = {.graph = NULL, .entries = NULL};
     stk_trainer *trainer = make_trainer(&s);
     stk_trainer_config config = stk_trainer_config_default();
     config.n_threads = 1;
@@ -88,8 +92,19 @@ static seen train(setting s)
     config.on_event = on_event;
     stk_trainer_configure(trainer, &config);
     if (stk_trainer_run(trainer, N_EPOCHS) != STK_OK) fail_msg("%s", stk_error_text());
+    stk_text entries = {0};
+    stk_program_print(trainer->train.program, &entries);
+    out.entries = strdup(stk_text_get(&entries));
+    stk_text_free(&entries);
+    out.n_calls = stk_program_rank_calls(trainer->train.program).n_calls;
     stk_trainer_free(trainer);
     return out;
+}
+
+static void free_seen(seen *s)
+{
+    free(s->graph);
+    free(s->entries);
 }
 
 /* Sums are begun, not more than 8 are under way, and products of the backward pass follow the first. */
@@ -128,8 +143,8 @@ static void bits_stay(void **state)
         for (int i = 0; i < N_STEPS; i++)
             if (meanwhile.loss[i] != at_once.loss[i])
                 fail_msg("case %d, step %d: %.17g and %.17g", k, i + 1, meanwhile.loss[i], at_once.loss[i]);
-        free(meanwhile.graph);
-        free(at_once.graph);
+        free_seen(&meanwhile);
+        free_seen(&at_once);
     }
 }
 
@@ -150,14 +165,50 @@ static void sums_in_bf16_are_near(void **state)
         for (int i = 0; i < N_STEPS; i++)
             if (!(fabs(narrow.loss[i] - wide.loss[i]) <= 0.05 * fabs(wide.loss[i])))
                 fail_msg("case %d, step %d: %.9g in bf16, %.9g in f32", k, i + 1, narrow.loss[i], wide.loss[i]);
-        free(wide.graph);
-        free(narrow.graph);
-        free(at_once.graph);
+        free_seen(&wide);
+        free_seen(&narrow);
+        free_seen(&at_once);
+    }
+}
+
+/* Entries of the last micro-batch, which are not printed, between the first sum that begins and the last. */
+static int count_between(const char *entries)
+{
+    int n_begun = 0, n_printed = 0, first = 0, last = 0, until = 0;
+    for (const char *line = entries; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        int number = 0;
+        char op[32] = "";
+        assert_int_equal(sscanf(line, "%d %31s", &number, op), 2);
+        if (n_begun > 0) n_printed++;
+        if (strcmp(op, "rank_begin") != 0) continue;
+        if (n_begun++ == 0) first = number;
+        last = number;
+        until = n_printed;
+    }
+    assert_in_range(n_begun, 2, N_LAYERS + 4); /* In bf16 more go together. */
+    return last - first - until;
+}
+
+/* Ranks meet as often as without micro-batches, and begin in the last one, whose backward pass goes on. */
+static void sums_begin_in_the_last_micro_batch(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 6; k++) {
+        setting s = {.divided = k & 1, .narrow = k & 2, .accumulate = 2 + k / 4 * 2, .n_replicas = 2};
+        seen micro = train(s);
+        s.accumulate = 0;
+        seen whole = train(s);
+        assert_int_equal(micro.n_calls, whole.n_calls);
+        assert_int_equal(count_between(whole.entries), 0);
+        assert_in_range(count_between(micro.entries), N_LAYERS / 2, 10 * N_LAYERS);
+        free_seen(&micro);
+        free_seen(&whole);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bits_stay), cmocka_unit_test(sums_in_bf16_are_near)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bits_stay), cmocka_unit_test(sums_in_bf16_are_near),
+                                       cmocka_unit_test(sums_begin_in_the_last_micro_batch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* A recipe's training step compared with what its products and convolutions alone take in oneDNN, in the same run.
  *
- *     bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all] [RECIPE]...
+ *     bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all] [--calls] [RECIPE]...
  *
  * Without a recipe: recipes/bench-resnet18.yaml, bench-resnet50.yaml, bench-gpt2.yaml and bench-bert.yaml. The shapes
  * are those of the compiled program. The step runs on one batch, N times (8) after a first one, and its fastest time
@@ -9,7 +9,8 @@
  * since oneDNN's team of threads spins for a while after each call.
  *
  * The header has what one core can do, and how far two threads of the device are from each other (round_trip.h).
- * --all prints a line for each product and convolution; without it there are sums by op.
+ * --all prints a line for each product and convolution; without it there are sums by op. --calls prints those that
+ * bench_ways can time, one a line as it reads them, and times nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@
 typedef struct bench {
     int n_steps, n_threads;
     double seconds;
-    bool all;
+    bool all, calls;
     const char *set[16];
     int n_set;
     double peak; /* GFLOP/s of one core; 0: not known */
@@ -232,6 +233,49 @@ static void print_ratio(double step_ns, const op_sum *sums, const group *groups,
     if (n_missing) printf("oneDNN does not have %d of them, which are missing in its time.\n", n_missing);
 }
 
+/* --- calls --- */
+
+static void print_product(const call_of *c)
+{
+    stk_shape a = c->in[0].shape, b = c->in[1].shape, y = c->out[0].shape;
+    bool ta = c->call.attrs->matmul.transpose_a, tb = c->call.attrs->matmul.transpose_b;
+    long long batches = stk_shape_product(y, 0, y.rank - 2), m = y.dim[y.rank - 2];
+    bool shares = b.rank == 2 && !ta;
+    if (shares) m *= batches, batches = 1;
+    printf("matmul %s %s %lld %lld %lld %lld %d %d %d\n", stk_dtype_name(c->in[0].dtype),
+           stk_dtype_name(c->out[0].dtype), batches, m, (long long)y.dim[y.rank - 1],
+           (long long)a.dim[a.rank - (ta ? 2 : 1)], ta, tb, batches > 1 && b.rank == 2);
+}
+
+static void print_convolution(const call_of *c)
+{
+    const stk_window *w = &c->call.attrs->window;
+    bool of_data = c->call.op == STK_OP_conv2d_grad_data, of_weight = c->call.op == STK_OP_conv2d_grad_weight;
+    stk_shape x = of_data ? c->out[0].shape : c->in[0].shape, weight = of_weight ? c->out[0].shape : c->in[1].shape;
+    /* What is not the same along both sides bench_ways does not read. */
+    if (w->stride[0] != w->stride[1] || w->pad_low[0] != w->pad_low[1] || w->pad_high[0] != w->pad_high[1] ||
+        w->dilation[0] != w->dilation[1])
+        return;
+    printf("%s %s %s %lld %lld %lld %lld %lld %lld %lld %d %d %d %d %d\n", stk_op_name(c->call.op),
+           stk_dtype_name(c->in[0].dtype), stk_dtype_name(c->out[0].dtype), (long long)x.dim[0], (long long)x.dim[1],
+           (long long)x.dim[2], (long long)x.dim[3], (long long)weight.dim[0], (long long)weight.dim[1],
+           (long long)weight.dim[2], w->stride[0], w->pad_low[0], w->pad_high[0], w->dilation[0], w->groups);
+}
+
+static void print_calls(const stk_program *program)
+{
+    static call_of c;
+    for (int e = 0; e < program->n_entries; e++) {
+        int32_t node = program->info[e].node;
+        if (node < 0 || !find_call(program->graph, node, &c)) continue;
+        if (c.call.op == STK_OP_matmul)
+            print_product(&c);
+        else if (c.call.op == STK_OP_conv2d || c.call.op == STK_OP_conv2d_grad_data ||
+                 c.call.op == STK_OP_conv2d_grad_weight)
+            print_convolution(&c);
+    }
+}
+
 /* --- a recipe --- */
 
 /* The trainer of a recipe with its step compiled; *out is set first, so that it is freed also after a failure. */
@@ -286,19 +330,28 @@ done:
     return status;
 }
 
+static void print_title(const bench *b, const char *path)
+{
+    printf("\n### %s", path);
+    for (int i = 0; i < b->n_set; i++)
+        printf(", %s", b->set[i]);
+    printf("\n\n");
+}
+
 static stk_status bench_recipe(const bench *b, const char *path)
 {
     stk_recipe *recipe = NULL;
     stk_trainer *trainer = NULL;
     stk_loader *loader = NULL;
     stk_status status = STK_OK;
-    printf("\n### %s", path);
-    for (int i = 0; i < b->n_set; i++)
-        printf(", %s", b->set[i]);
-    printf("\n\n");
+    if (!b->calls) print_title(b, path);
     STK_TRY(stk_recipe_read(path, b->set, b->n_set, &recipe));
     STK_TRY(stk_recipe_find_data(recipe));
     STK_TRY(open_trainer(b, recipe, &trainer));
+    if (b->calls) {
+        print_calls(trainer->train.program);
+        goto done;
+    }
     stk_loader_config config = stk_loader_config_default();
     config.n_threads = 1;
     STK_TRY(stk_loader_open(trainer->dataset, &config, &loader));
@@ -316,7 +369,7 @@ done:
 
 static int fail_usage(void)
 {
-    fprintf(stderr, "usage: bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all] "
+    fprintf(stderr, "usage: bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all] [--calls] "
                     "[RECIPE]...\n");
     return 2;
 }
@@ -333,6 +386,10 @@ int main(int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (!strcmp(argv[i], "--all")) {
             b.all = true;
+            continue;
+        }
+        if (!strcmp(argv[i], "--calls")) {
+            b.calls = true;
             continue;
         }
         if (!value) return fail_usage();

@@ -10,6 +10,7 @@
 #include "base/align.h"
 #include "device/cpu/onednn/onednn.h"
 #include "device/cpu/onednn/sgemm_memory.h"
+#include "device/cpu/tuned/tuned.h"
 #include "device/queue.h"
 
 /* One slot for each op; those of leaves and marks are empty. */
@@ -197,6 +198,8 @@ static void describe(const stk_device *base, stk_text *out)
                                                        : "";
     stk_text_add(out, "%d thread%s, %s%s, oneDNN %s", base->n_threads, base->n_threads == 1 ? "" : "s",
                  stk_isa_name(device->isa), bf16, stk_onednn_version(device->onednn));
+    const stk_tuned_table *table = stk_tuned_of(device->isa);
+    if (table) stk_text_add(out, ", kernels by table %s", table->name);
     if (device->numa.n_nodes > 1)
         stk_text_add(out, device->numa.home < 0 ? ", on %d memory nodes" : ", on one of %d memory nodes",
                      device->numa.n_nodes);

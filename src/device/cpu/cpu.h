@@ -3,6 +3,7 @@
  *
  *   cpu.c                the device's functions and its table of kernels
  *   impl.h               the ways to compute an op, of which the first that fits is taken
+ *   tuned/               tables that say for a family of processors which way is faster than that
  *   ROOM/KERNEL.c        prepares kernels: checks, shapes, scratch, how many threads
  *   ROOM/KERNEL_isa.c    the loops, built for each instruction set (simd/isa.h)
  *   attention/           heads in blocks, by matmul's tiles (matmul/matmul_block_tmpl.h) or AMX's

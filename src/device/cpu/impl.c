@@ -2,21 +2,53 @@
 
 #include <string.h>
 
+#include "device/cpu/tuned/tuned.h"
+
+/* After STK_UNSUPPORTED nothing is left in *out. */
+static stk_status make_by(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_impl *impl,
+                          stk_kernel *out)
+{
+    out->impl = impl->name ? impl->name : stk_cpu_own_impl(device->isa);
+    stk_status status = impl->make(device, call, out);
+    if (status != STK_UNSUPPORTED) return status;
+    stk_kernel_free(out);
+    memset(out, 0, sizeof(*out));
+    return status;
+}
+
 stk_status stk_cpu_make_first(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_impl *impls,
                               stk_kernel *out)
 {
     bool refused = false;
     for (const stk_cpu_impl *impl = impls; impl->make; impl++) {
         if (!impl->supports(device, call)) continue;
-        out->impl = impl->name ? impl->name : stk_cpu_own_impl(device->isa);
-        stk_status status = impl->make(device, call, out);
+        stk_status status = make_by(device, call, impl, out);
         if (status != STK_UNSUPPORTED) return status;
         refused = true;
-        stk_kernel_free(out);
-        memset(out, 0, sizeof(*out));
     }
     /* A refusal's text says more. */
     return refused ? STK_UNSUPPORTED : stk_cpu_unsupported(call);
+}
+
+stk_status stk_cpu_make_way(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_way *ways,
+                            const char *name, stk_kernel *out)
+{
+    bool refused = false;
+    for (const stk_cpu_way *way = ways; way->name; way++) {
+        if (strcmp(way->name, name) || !way->impl.supports(device, call)) continue;
+        stk_status status = make_by(device, call, &way->impl, out);
+        if (status != STK_UNSUPPORTED) return status;
+        refused = true;
+    }
+    return refused ? STK_UNSUPPORTED : stk_fail(STK_UNSUPPORTED, "no way '%s' to compute this call", name);
+}
+
+stk_status stk_cpu_make_best(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_way *ways,
+                             const stk_cpu_impl *impls, stk_kernel *out)
+{
+    const char *name = stk_tuned_way(stk_tuned_of(device->isa), call);
+    stk_status status = name ? stk_cpu_make_way(device, call, ways, name, out) : STK_UNSUPPORTED;
+    return status != STK_UNSUPPORTED ? status : stk_cpu_make_first(device, call, impls, out);
 }
 
 static bool is_wide(stk_dtype dtype)

@@ -1,5 +1,6 @@
 /* Ways to compute an op on the cpu device. An op that has several has one const array of them in its file, best first:
- * the order is the choice, by shape, dtype and instruction set alone, never by timing. An op that has one way is a
+ * the order is the choice, by shape, dtype and instruction set alone, never by timing. Where the processor's family has
+ * a table (tuned/tuned.h), the way that it names for such a call comes before the list. An op that has one way is a
  * plain function; loops that differ by dtype or instruction set alone are tables (simd/isa.h). docs/kernels.md has
  * more.
  *
@@ -27,6 +28,21 @@ typedef struct stk_cpu_impl {
 /* The kernel of the first that supports the call and makes it; the array ends with {0}. */
 stk_status stk_cpu_make_first(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_impl *impls,
                               stk_kernel *out);
+
+/* A way under the name that tables of families have for it. Its impl's `supports` says whether it can do a call, were
+ * it the best or not. Several of an array may have one name. */
+typedef struct stk_cpu_way {
+    const char *name;
+    stk_cpu_impl impl;
+} stk_cpu_way;
+
+/* The kernel of the first that is called so and can do it, whatever tables and lists say; STK_UNSUPPORTED: none. The
+ * array ends with {0}. */
+stk_status stk_cpu_make_way(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_way *ways,
+                            const char *name, stk_kernel *out);
+/* By the way that the family's table names, else stk_cpu_make_first. */
+stk_status stk_cpu_make_best(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_way *ways,
+                             const stk_cpu_impl *impls, stk_kernel *out);
 
 /* What several ops ask. In f32 or f64: the first input, the first output. 16-bit floats: anywhere. */
 bool stk_cpu_reads_wide(const stk_cpu_device *device, const stk_op_call *call);

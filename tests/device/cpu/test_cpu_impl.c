@@ -262,6 +262,7 @@ static void choices_stay(void **state)
     int n_wrong = 0;
     (void)state;
     unsetenv("STOKER_AMX");
+    setenv("STOKER_KERNELS", "default", 1); /* the lists alone, whatever processor this is */
     for (int set = 0; set < 3; set++) {
         stk_device *device = call_open(isas[set], 2);
         stk_isa isa = ((const stk_cpu_device *)device)->isa;
@@ -275,6 +276,7 @@ static void choices_stay(void **state)
         }
         stk_device_close(device);
     }
+    unsetenv("STOKER_KERNELS");
     assert_int_equal(n_wrong, 0);
 }
 

@@ -78,6 +78,22 @@ static const stk_cpu_impl impls[] = {
     {0},
 };
 
+/* What a family's table may choose for images: all that can, in no order. */
+const stk_cpu_way stk_conv_ways[] = {
+    {"tiles", {NULL, stk_conv_amx_supports, stk_conv_amx_make}},
+    {"tiles", {NULL, stk_conv_weight_amx_supports, stk_conv_weight_amx_make}},
+    {"pairs", {"pairs of bf16", stk_conv_pairs_supports, stk_conv_pairs_make}},
+    {"product", {NULL, stk_conv_product_supports, stk_conv_product_make}},
+    {"onednn", {NULL, stk_conv_onednn_can_bf16, stk_conv_onednn_make}},
+    {"onednn", {NULL, stk_conv_onednn_in_f32, stk_conv_onednn_make}},
+    {"winograd", {NULL, stk_conv_winograd_supports, stk_conv_winograd_make}},
+    {"sgemm", {"onednn sgemm", stk_conv_point_supports, stk_conv_point_make}},
+    {"depthwise", {NULL, stk_conv_depthwise_supports, stk_conv_depthwise_make}},
+    {"direct", {NULL, stk_conv_own_supports, stk_conv_own_make}},
+    {"slices", {NULL, slices_support, make_slices}},
+    {NULL, {0}},
+};
+
 static void find_finish(const stk_op_call *call, stk_conv_shape *shape)
 {
     shape->has_bias = call->n_in == 3;
@@ -117,7 +133,7 @@ bool stk_conv_is_point(const stk_conv_shape *s)
 #define X(name)                                                                                                        \
     stk_status stk_cpu_##name##_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)         \
     {                                                                                                                  \
-        return stk_cpu_make_first(device, call, impls, out);                                                           \
+        return stk_cpu_make_best(device, call, stk_conv_ways, impls, out);                                             \
     }
 X(conv2d)
 X(conv2d_grad_data)

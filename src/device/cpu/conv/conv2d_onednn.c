@@ -284,6 +284,11 @@ bool stk_conv_onednn_has_bf16(const stk_cpu_device *device, const stk_op_call *c
     return s.pass != STK_CONV_GRAD_WEIGHT || !has_few || !stk_conv_is_winograd(&s);
 }
 
+bool stk_conv_onednn_can_bf16(const stk_cpu_device *device, const stk_op_call *call)
+{
+    return call->in[0].dtype == STK_BF16 && stk_isa_has_bf16(device->isa);
+}
+
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -6,6 +6,8 @@
 
 /* Where it is for bf16, whose products the processor has. */
 bool stk_conv_onednn_has_bf16(const stk_cpu_device *device, const stk_op_call *call);
+/* All in bf16 there, whatever is faster. */
+bool stk_conv_onednn_can_bf16(const stk_cpu_device *device, const stk_op_call *call);
 /* Where it is faster in f32 than what we have. */
 bool stk_conv_onednn_is_faster(const stk_cpu_device *device, const stk_op_call *call);
 /* All in f32. */

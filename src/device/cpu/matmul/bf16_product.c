@@ -52,6 +52,12 @@ bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *s)
            s->k >= B_WIDTH;
 }
 
+bool stk_bf16_product_covers(stk_isa isa, const stk_product_shape *s)
+{
+    if (!stk_amx_of(isa)) return stk_bf16_product_pays(isa, s);
+    return s->in == STK_BF16 && s->n_batch <= 1 && (!s->adds || s->out == STK_F32) && s->m > 0 && s->n > 0 && s->k > 0;
+}
+
 /* Blocks of rows: about as many for each thread, and more than one, so that a core that is slow for a while gets fewer.
  */
 static void cut_parts(stk_bf16_product *p)

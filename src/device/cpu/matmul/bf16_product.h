@@ -38,7 +38,9 @@ static inline bool stk_product_may_fault(int64_t k)
 
 /* Whether it is the fastest way on this processor. */
 bool stk_bf16_product_pays(stk_isa isa, const stk_product_shape *shape);
-/* For shapes that pay. */
+/* Whether it can be done so, fast or not. */
+bool stk_bf16_product_covers(stk_isa isa, const stk_product_shape *shape);
+/* For shapes that are covered. */
 stk_bf16_product stk_bf16_product_cut(stk_isa isa, const stk_product_shape *shape, int n_threads);
 /* Bytes of 64-byte aligned scratch memory that a run needs. */
 size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *product);

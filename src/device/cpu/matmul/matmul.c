@@ -2,8 +2,9 @@
 #include "device/cpu/matmul/matmul_impls.h"
 
 static const stk_cpu_impl impls[] = {
-    /* What is made for this processor's vectors, where it pays. It names itself, and oneDNN may refuse. */
-    {NULL, stk_matmul_product_supports, stk_matmul_product_make},
+    /* What is made for this processor's vectors, where it pays. Both name themselves, and oneDNN may refuse. */
+    {NULL, stk_matmul_tiles_supports, stk_matmul_tiles_make},
+    {NULL, stk_matmul_onednn_supports, stk_matmul_onednn_make},
     /* One row: as fast as memory gives the matrix. */
     {"own vector", stk_matmul_vector_supports, stk_matmul_vector_make},
     /* Large ones in f32. */
@@ -14,9 +15,20 @@ static const stk_cpu_impl impls[] = {
     {0},
 };
 
+/* What a family's table may choose: all that can, in no order. */
+const stk_cpu_way stk_matmul_ways[] = {
+    {"tiles", {NULL, stk_matmul_tiles_can, stk_matmul_tiles_make}},
+    {"onednn", {NULL, stk_matmul_onednn_can, stk_matmul_onednn_make}},
+    {"vector", {"own vector", stk_matmul_vector_supports, stk_matmul_vector_make}},
+    {"sgemm", {"onednn sgemm", stk_matmul_sgemm_can, stk_matmul_sgemm_make}},
+    {"own", {NULL, stk_matmul_own_supports, stk_matmul_own_make}},
+    {"widened", STK_CPU_IMPL_WIDENED},
+    {NULL, {0}},
+};
+
 stk_status stk_cpu_matmul_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
-    return stk_cpu_make_first(device, call, impls, out);
+    return stk_cpu_make_best(device, call, stk_matmul_ways, impls, out);
 }
 
 stk_matmul_sizes stk_matmul_sizes_of(const stk_op_call *call)

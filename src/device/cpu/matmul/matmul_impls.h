@@ -17,14 +17,23 @@ double stk_matmul_flops(const stk_matmul_sizes *sizes);
 /* One where it is small. */
 int stk_matmul_threads(const stk_cpu_device *device, const stk_matmul_sizes *sizes);
 
-/* matmul_product.c: where product.h has a fast way. STK_UNSUPPORTED where oneDNN has none. */
-bool stk_matmul_product_supports(const stk_cpu_device *device, const stk_op_call *call);
-stk_status stk_matmul_product_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+/* Those that tables name (matmul.c). */
+extern const stk_cpu_way stk_matmul_ways[];
+
+/* matmul_product.c: where product.h has a fast way, by own tiles or by oneDNN's primitive. STK_UNSUPPORTED where oneDNN
+ * has none. */
+bool stk_matmul_tiles_supports(const stk_cpu_device *device, const stk_op_call *call);
+bool stk_matmul_tiles_can(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_matmul_tiles_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+bool stk_matmul_onednn_supports(const stk_cpu_device *device, const stk_op_call *call);
+bool stk_matmul_onednn_can(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_matmul_onednn_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 /* matmul_vector.c: one row of f32 and one matrix, of which nothing is packed. */
 bool stk_matmul_vector_supports(const stk_cpu_device *device, const stk_op_call *call);
 stk_status stk_matmul_vector_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 /* matmul_sgemm.c: f32, where packing is little next to the arithmetic. */
 bool stk_matmul_sgemm_supports(const stk_cpu_device *device, const stk_op_call *call);
+bool stk_matmul_sgemm_can(const stk_cpu_device *device, const stk_op_call *call);
 stk_status stk_matmul_sgemm_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 /* matmul_own.c: all in f32 and f64. */
 bool stk_matmul_own_supports(const stk_cpu_device *device, const stk_op_call *call);

@@ -1,4 +1,5 @@
 /* Products by product.h: large ones of bf16 where the processor multiplies it, and f32 on AVX-512. */
+#include "device/cpu/matmul/bf16_product.h"
 #include "device/cpu/matmul/matmul_impls.h"
 #include "device/cpu/matmul/matmul_onednn.h"
 #include "device/cpu/matmul/product.h"
@@ -21,21 +22,65 @@ static stk_product_shape product_of(const stk_matmul_sizes *sizes, const stk_op_
     return shape;
 }
 
-bool stk_matmul_product_supports(const stk_cpu_device *device, const stk_op_call *call)
+/* What product.h can do, and where that is faster than what follows. */
+static bool is_possible(const stk_cpu_device *device, const stk_product_shape *shape)
 {
-    stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
-    stk_product_shape shape = product_of(&sizes, call);
-    if (!stk_product_is_fast(device, shape.in)) return false;
-    if (shape.in == STK_F32)
-        return sizes.n_batch < 4 * device->base.n_threads && stk_sgemm_pays(shape.m, shape.n, shape.k);
-    return shape.out != STK_F16 && stk_product_pays(&shape);
+    return stk_product_is_fast(device, shape->in) && shape->out != STK_F16;
 }
 
-stk_status stk_matmul_product_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static bool pays(const stk_cpu_device *device, const stk_product_shape *shape)
+{
+    if (!is_possible(device, shape)) return false;
+    if (shape->in == STK_F32)
+        return shape->n_batch < 4 * device->base.n_threads && stk_sgemm_pays(shape->m, shape->n, shape->k);
+    return stk_product_pays(shape);
+}
+
+bool stk_matmul_tiles_supports(const stk_cpu_device *device, const stk_op_call *call)
 {
     stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
     stk_product_shape shape = product_of(&sizes, call);
+    return pays(device, &shape) && stk_bf16_product_pays(device->isa, &shape);
+}
+
+bool stk_matmul_tiles_can(const stk_cpu_device *device, const stk_op_call *call)
+{
+    stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
+    stk_product_shape shape = product_of(&sizes, call);
+    return is_possible(device, &shape) && stk_bf16_product_covers(device->isa, &shape);
+}
+
+bool stk_matmul_onednn_supports(const stk_cpu_device *device, const stk_op_call *call)
+{
+    stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
+    stk_product_shape shape = product_of(&sizes, call);
+    return pays(device, &shape) && !stk_bf16_product_pays(device->isa, &shape);
+}
+
+/* Not with a side of 1, as for sgemm. */
+bool stk_matmul_onednn_can(const stk_cpu_device *device, const stk_op_call *call)
+{
+    stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
+    stk_product_shape shape = product_of(&sizes, call);
+    return is_possible(device, &shape) && shape.m > 1 && shape.n > 1 && shape.k > 1;
+}
+
+static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_product_way way, stk_kernel *out)
+{
+    stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
+    stk_product_shape shape = product_of(&sizes, call);
+    shape.way = way;
     STK_RETURN_IF_ERROR(stk_product_kernel(device, &shape, 0, 1, out));
     if (call->in[1].shape.rank == 2) stk_product_kernel_keep_b(out);
     return STK_OK;
+}
+
+stk_status stk_matmul_tiles_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return make(device, call, STK_PRODUCT_BY_TILES, out);
+}
+
+stk_status stk_matmul_onednn_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return make(device, call, STK_PRODUCT_BY_ONEDNN, out);
 }

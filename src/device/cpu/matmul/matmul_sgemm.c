@@ -37,6 +37,14 @@ bool stk_matmul_sgemm_supports(const stk_cpu_device *device, const stk_op_call *
            stk_sgemm_pays(g->m, g->n, g->k);
 }
 
+/* oneDNN refuses some products with a side of 1 and a turned operand when they run. */
+bool stk_matmul_sgemm_can(const stk_cpu_device *device, const stk_op_call *call)
+{
+    stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
+    (void)device;
+    return call->in[0].dtype == STK_F32 && sizes.gemm.m > 1 && sizes.gemm.n > 1 && sizes.gemm.k > 1;
+}
+
 stk_status stk_matmul_sgemm_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(sgemm_state), run, out));

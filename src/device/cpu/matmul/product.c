@@ -203,7 +203,8 @@ stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape
     if (!p) return stk_fail_memory(sizeof(*p));
     p->shape = *shape;
     if (!p->shape.n_batch) p->shape.n_batch = 1;
-    p->is_own = stk_bf16_product_pays(device->isa, shape);
+    p->is_own = shape->way == STK_PRODUCT_BY_RULE ? stk_bf16_product_pays(device->isa, shape)
+                                                  : shape->way == STK_PRODUCT_BY_TILES;
     if (p->is_own) {
         p->own = stk_bf16_product_cut(device->isa, &p->shape, device->base.n_threads);
         snprintf(p->impl, sizeof(p->impl), "%s", p->own.amx ? stk_amx_impl(p->own.amx) : "own avx512_bf16");

@@ -14,6 +14,9 @@
 
 #include "device/cpu/cpu.h"
 
+/* By own tiles, which have to cover it (stk_bf16_product_covers), by oneDNN, or by whichever pays. */
+typedef enum stk_product_way { STK_PRODUCT_BY_RULE, STK_PRODUCT_BY_TILES, STK_PRODUCT_BY_ONEDNN } stk_product_way;
+
 /* c [m,n] = a b, or c += a b where it adds, or a b plus a bias [n] for each row, n_batch times; element (i, l) of a is
  * at a[i * a_step + l], or at a[l * a_step + i] where it is transposed, and so on for b; c is at c[i * c_step + j].
  * Steps from one matrix to the next are a_next, b_next and c_next elements. */
@@ -23,6 +26,7 @@ typedef struct stk_product_shape {
     int64_t a_step, b_step, c_step;
     int64_t n_batch, a_next, b_next, c_next; /* n_batch 0: one */
     stk_dtype in, out;                       /* BF16 to BF16 or F32, or F32 to F32 */
+    stk_product_way way;
 } stk_product_shape;
 
 typedef struct stk_product stk_product;

@@ -1,0 +1,207 @@
+/* Tables of families (tuned.h): which is in use, what rows mean, that they name ways which exist, and that a call gets
+ * the way of its row, with the same values. */
+#include "device/cpu/tuned/tuned.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "device/cpu/amx/amx.h"
+#include "device/cpu/call.h"
+#include "device/cpu/conv/conv2d_shape.h"
+#include "device/cpu/matmul/matmul_impls.h"
+
+static stk_isa isa_of(const stk_device *device)
+{
+    return ((const stk_cpu_device *)device)->isa;
+}
+
+/* [m,k] by [k,n] in bf16, as a call without data. */
+typedef struct product {
+    stk_attrs attrs;
+    stk_tensor_desc in[2], out;
+    stk_op_call call;
+} product;
+
+static void make_product(product *p, stk_dtype dtype, int64_t m, int64_t n, int64_t k)
+{
+    *p = (product){.attrs = stk_attrs_zero()};
+    p->in[0] = stk_desc_make(dtype, STK_SHAPE(m, k));
+    p->in[1] = stk_desc_make(dtype, STK_SHAPE(k, n));
+    p->out = stk_desc_make(dtype, STK_SHAPE(m, n));
+    p->call = (stk_op_call){STK_OP_matmul, &p->attrs, 2, 1, p->in, &p->out};
+}
+
+static void sizes_are_those_of_the_call(void **state)
+{
+    (void)state;
+    int64_t z[STK_TUNED_N_SIZES];
+    product p;
+    make_product(&p, STK_F32, 5, 48, 7);
+    assert_true(stk_tuned_sizes(&p.call, z));
+    assert_int_equal(z[STK_TUNED_m], 5);
+    assert_int_equal(z[STK_TUNED_n], 48);
+    assert_int_equal(z[STK_TUNED_k], 7);
+    assert_int_equal(z[STK_TUNED_batches], 1);
+    assert_int_equal(z[STK_TUNED_weights], 7 * 48);
+    assert_int_equal(z[STK_TUNED_work], 5 * 7 * 48);
+    assert_int_equal(z[STK_TUNED_channels], 0);
+    make_product(&p, STK_F32, 0, 48, 7);
+    assert_false(stk_tuned_sizes(&p.call, z));
+
+    stk_attrs attrs = stk_attrs_zero();
+    attrs.window = stk_window_make(3, 3);
+    attrs.window.stride[0] = attrs.window.stride[1] = 2;
+    /* The gradient of the data of x [2,9,7,24], y [2,4,3,16]. */
+    stk_tensor_desc in[2] = {stk_desc_make(STK_F32, STK_SHAPE(2, 4, 3, 16)),
+                             stk_desc_make(STK_F32, STK_SHAPE(16, 3, 3, 24))};
+    stk_tensor_desc out = stk_desc_make(STK_F32, STK_SHAPE(2, 9, 7, 24));
+    stk_op_call op_call = {STK_OP_conv2d_grad_data, &attrs, 2, 1, in, &out};
+    assert_true(stk_tuned_sizes(&op_call, z));
+    assert_int_equal(z[STK_TUNED_images], 2);
+    assert_int_equal(z[STK_TUNED_pixels], 12);
+    assert_int_equal(z[STK_TUNED_side], 3);
+    assert_int_equal(z[STK_TUNED_rows], 24);
+    assert_int_equal(z[STK_TUNED_channels], 24);
+    assert_int_equal(z[STK_TUNED_filters], 16);
+    assert_int_equal(z[STK_TUNED_channel_grain], 8);
+    assert_int_equal(z[STK_TUNED_filter_grain], 16);
+    assert_int_equal(z[STK_TUNED_taps], 9);
+    assert_int_equal(z[STK_TUNED_stride], 2);
+    assert_int_equal(z[STK_TUNED_weights], 16 * 9 * 24);
+    op_call.op = STK_OP_unary;
+    assert_false(stk_tuned_sizes(&op_call, z));
+}
+
+static void the_first_row_that_has_a_call_counts(void **state)
+{
+    (void)state;
+    static const stk_tuned_row rows[] = {
+        {STK_OP_matmul, STK_F32, "a", {{STK_TUNED_m, 8, 16}, {STK_TUNED_k, 32, STK_TUNED_ANY}}},
+        {STK_OP_matmul, STK_F32, "b", {{STK_TUNED_m, 0, 12}}},
+        {STK_OP_matmul, STK_BF16, "c", {{0}}},
+    };
+    static const stk_tuned_table table = {"test", "never", rows, 3};
+    static const struct {
+        stk_dtype dtype;
+        int64_t m, k;
+        const char *way;
+    } cases[] = {{STK_F32, 8, 32, "a"},   {STK_F32, 16, 4096, "a"}, {STK_F32, 8, 31, "b"},  {STK_F32, 7, 32, "b"},
+                 {STK_F32, 17, 32, NULL}, {STK_F32, 13, 31, NULL},  {STK_BF16, 17, 1, "c"}, {STK_F64, 8, 32, NULL}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        product p;
+        make_product(&p, cases[i].dtype, cases[i].m, 4, cases[i].k);
+        const char *way = stk_tuned_way(&table, &p.call);
+        if (cases[i].way)
+            assert_string_equal(way, cases[i].way);
+        else
+            assert_null(way);
+        assert_null(stk_tuned_way(NULL, &p.call));
+    }
+}
+
+static bool has_way(const stk_cpu_way *ways, const char *name)
+{
+    for (; ways->name; ways++)
+        if (!strcmp(ways->name, name)) return true;
+    return false;
+}
+
+static void rows_name_ways_that_exist(void **state)
+{
+    (void)state;
+    static const stk_tuned_table *const tables[] = {&stk_tuned_intel_amx, NULL};
+    for (int t = 0; tables[t]; t++)
+        for (int i = 0; i < tables[t]->n_rows; i++) {
+            const stk_tuned_row *row = &tables[t]->row[i];
+            assert_true(has_way(row->op == STK_OP_matmul ? stk_matmul_ways : stk_conv_ways, row->way));
+            for (int k = 0; k < STK_TUNED_MOST_BOUNDS && row->bound[k].most; k++)
+                assert_true(row->bound[k].least <= row->bound[k].most && row->bound[k].size < STK_TUNED_N_SIZES);
+        }
+}
+
+static void a_way_is_made_where_it_can(void **state)
+{
+    (void)state;
+    stk_device *device = call_open("baseline", 1);
+    const stk_cpu_device *cpu = (const stk_cpu_device *)device;
+    stk_kernel kernel = {0};
+    product p;
+    make_product(&p, STK_F32, 5, 48, 7);
+    assert_int_equal(stk_cpu_make_way(cpu, &p.call, stk_matmul_ways, "own", &kernel), STK_OK);
+    assert_string_equal(kernel.impl, "own baseline");
+    stk_kernel_free(&kernel);
+    assert_int_equal(stk_cpu_make_way(cpu, &p.call, stk_matmul_ways, "sgemm", &kernel), STK_OK);
+    assert_string_equal(kernel.impl, "onednn sgemm");
+    stk_kernel_free(&kernel);
+    kernel = (stk_kernel){0};
+    /* oneDNN refuses this one when it runs. */
+    make_product(&p, STK_F32, 1, 48, 7);
+    assert_int_equal(stk_cpu_make_way(cpu, &p.call, stk_matmul_ways, "sgemm", &kernel), STK_UNSUPPORTED);
+    make_product(&p, STK_F32, 5, 48, 7);
+    assert_int_equal(stk_cpu_make_way(cpu, &p.call, stk_matmul_ways, "tiles", &kernel), STK_UNSUPPORTED);
+    assert_int_equal(stk_cpu_make_way(cpu, &p.call, stk_matmul_ways, "no such", &kernel), STK_UNSUPPORTED);
+    assert_null(kernel.state);
+    stk_device_close(device);
+}
+
+/* A kernel's name is the way's; where the table has no row for the call, or is not asked, it is the list's. */
+static void a_call_gets_the_way_of_its_row(void **state)
+{
+    (void)state;
+    stk_device *device = call_open(NULL, 2);
+    const stk_tuned_table *table = stk_tuned_of(isa_of(device));
+    assert_null(stk_tuned_of(STK_ISA_BASELINE));
+    if (!table) {
+        print_message("no table for this processor's family: its rows are not tried\n");
+        stk_device_close(device);
+        return;
+    }
+    int n_rows = 0;
+    for (int64_t m = 16; m <= 1024; m *= 4)
+        for (int64_t n = 16; n <= 1024; n *= 4)
+            for (int is_half = 0; is_half < 2; is_half++) {
+                product p;
+                stk_kernel by_table, by_name;
+                make_product(&p, is_half ? STK_BF16 : STK_F32, m, n, 256);
+                const char *way = stk_tuned_way(table, &p.call);
+                if (!way) continue;
+                memset(&by_name, 0, sizeof(by_name));
+                if (stk_cpu_make_way((const stk_cpu_device *)device, &p.call, stk_matmul_ways, way, &by_name) != STK_OK)
+                    continue;
+                assert_int_equal(device->class->kernel(device, &p.call, &by_table), STK_OK);
+                assert_string_equal(by_table.impl, by_name.impl);
+                assert_int_equal(by_table.scratch_bytes, by_name.scratch_bytes);
+                stk_kernel_free(&by_table);
+                stk_kernel_free(&by_name);
+                n_rows++;
+            }
+    assert_true(n_rows > 0);
+    setenv("STOKER_KERNELS", "default", 1);
+    assert_null(stk_tuned_of(isa_of(device)));
+    setenv("STOKER_KERNELS", "tuned", 1);
+    assert_non_null(stk_tuned_of(isa_of(device)));
+    unsetenv("STOKER_KERNELS");
+    setenv("STOKER_AMX", "off", 1);
+    assert_null(stk_tuned_of(isa_of(device)));
+    setenv("STOKER_AMX", "model", 1);
+    assert_null(stk_tuned_of(isa_of(device)));
+    unsetenv("STOKER_AMX");
+    stk_device_close(device);
+}
+
+int main(void)
+{
+    unsetenv("STOKER_KERNELS");
+    unsetenv("STOKER_AMX");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_are_those_of_the_call),    cmocka_unit_test(the_first_row_that_has_a_call_counts),
+        cmocka_unit_test(rows_name_ways_that_exist),      cmocka_unit_test(a_way_is_made_where_it_can),
+        cmocka_unit_test(a_call_gets_the_way_of_its_row),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -5,6 +5,9 @@ static const stk_cpu_impl impls[] = {
     /* What is made for this processor's vectors, where it pays. Both name themselves, and oneDNN may refuse. */
     {NULL, stk_matmul_tiles_supports, stk_matmul_tiles_make},
     {NULL, stk_matmul_onednn_supports, stk_matmul_onednn_make},
+    /* Small ones in bf16, which would go through f32. */
+    {NULL, stk_matmul_small_tiles_supports, stk_matmul_tiles_make},
+    {NULL, stk_matmul_small_onednn_supports, stk_matmul_onednn_make},
     /* One row: as fast as memory gives the matrix. */
     {"own vector", stk_matmul_vector_supports, stk_matmul_vector_make},
     /* Large ones in f32. */

@@ -13,6 +13,18 @@ typedef struct stk_matmul_sizes {
 } stk_matmul_sizes;
 
 stk_matmul_sizes stk_matmul_sizes_of(const stk_op_call *call);
+/* From one row of a or b to the next as they lie in memory, turned or not. With a side of 1 a turned matrix looks like
+ * one that is not, whose rows are as long as that. */
+static inline int64_t stk_gemm_a_step(const stk_gemm *g)
+{
+    return g->a_col != 1 ? g->a_col : g->a_row > g->k ? g->a_row : g->k;
+}
+
+static inline int64_t stk_gemm_b_step(const stk_gemm *g)
+{
+    return g->b_col != 1 ? g->b_col : g->b_row > g->n ? g->b_row : g->n;
+}
+
 double stk_matmul_flops(const stk_matmul_sizes *sizes);
 /* One where it is small. */
 int stk_matmul_threads(const stk_cpu_device *device, const stk_matmul_sizes *sizes);
@@ -27,6 +39,9 @@ bool stk_matmul_tiles_can(const stk_cpu_device *device, const stk_op_call *call)
 stk_status stk_matmul_tiles_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 bool stk_matmul_onednn_supports(const stk_cpu_device *device, const stk_op_call *call);
 bool stk_matmul_onednn_can(const stk_cpu_device *device, const stk_op_call *call);
+/* Those in bf16 that are too small or too narrow for the above. */
+bool stk_matmul_small_tiles_supports(const stk_cpu_device *device, const stk_op_call *call);
+bool stk_matmul_small_onednn_supports(const stk_cpu_device *device, const stk_op_call *call);
 stk_status stk_matmul_onednn_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 /* matmul_vector.c: one row of f32 and one matrix, of which nothing is packed. */
 bool stk_matmul_vector_supports(const stk_cpu_device *device, const stk_op_call *call);

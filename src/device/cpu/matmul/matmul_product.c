@@ -12,8 +12,8 @@ static stk_product_shape product_of(const stk_matmul_sizes *sizes, const stk_op_
     shape.out = call->out[0].dtype;
     shape.transpose_a = g->a_col != 1;
     shape.transpose_b = g->b_col != 1;
-    shape.a_step = shape.transpose_a ? g->a_col : g->a_row;
-    shape.b_step = shape.transpose_b ? g->b_col : g->b_row;
+    shape.a_step = stk_gemm_a_step(g);
+    shape.b_step = stk_gemm_b_step(g);
     shape.has_bias = sizes->has_bias;
     shape.n_batch = sizes->n_batch;
     shape.a_next = sizes->a_step / bytes;
@@ -57,12 +57,32 @@ bool stk_matmul_onednn_supports(const stk_cpu_device *device, const stk_op_call 
     return pays(device, &shape) && !stk_bf16_product_pays(device->isa, &shape);
 }
 
-/* Not with a side of 1, as for sgemm. */
+/* In f32 not a vector, as for sgemm. */
 bool stk_matmul_onednn_can(const stk_cpu_device *device, const stk_op_call *call)
 {
     stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
     stk_product_shape shape = product_of(&sizes, call);
-    return is_possible(device, &shape) && shape.m > 1 && shape.n > 1 && shape.k > 1;
+    if (!is_possible(device, &shape) || shape.m < 1 || shape.n < 1 || shape.k < 1) return false;
+    return shape.in == STK_BF16 || (shape.m > 1 && shape.n > 1);
+}
+
+/* Widening small ones to f32 takes up to 17 times as long: a weight of one column is enough for that. */
+static double work_of_half(const stk_op_call *call)
+{
+    stk_gemm g = stk_matmul_sizes_of(call).gemm;
+    return call->in[0].dtype == STK_BF16 ? (double)g.m * (double)g.n * (double)g.k : 0;
+}
+
+bool stk_matmul_small_tiles_supports(const stk_cpu_device *device, const stk_op_call *call)
+{
+    enum { LEAST = 1 << 14 };
+    return work_of_half(call) >= LEAST && stk_matmul_tiles_can(device, call);
+}
+
+bool stk_matmul_small_onednn_supports(const stk_cpu_device *device, const stk_op_call *call)
+{
+    enum { LEAST = 1 << 15 };
+    return work_of_half(call) >= LEAST && stk_matmul_onednn_can(device, call);
 }
 
 static stk_status make(const stk_cpu_device *device, const stk_op_call *call, stk_product_way way, stk_kernel *out)

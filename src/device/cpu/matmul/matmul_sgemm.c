@@ -16,8 +16,8 @@ static stk_status run(const void *p, const stk_kernel_args *args)
     stk_sgemm g = {.m = own->m, .n = own->n, .k = own->k, .c_step = own->n};
     g.transpose_a = own->a_col != 1;
     g.transpose_b = own->b_col != 1;
-    g.a_step = g.transpose_a ? own->a_col : own->a_row;
-    g.b_step = g.transpose_b ? own->b_col : own->b_row;
+    g.a_step = stk_gemm_a_step(own);
+    g.b_step = stk_gemm_b_step(own);
     g.bias = z->has_bias ? args->in[2] : NULL;
     for (int64_t i = 0; i < z->n_batch; i++) {
         g.a = (const float *)((const char *)args->in[0] + i * z->a_step);
@@ -37,12 +37,12 @@ bool stk_matmul_sgemm_supports(const stk_cpu_device *device, const stk_op_call *
            stk_sgemm_pays(g->m, g->n, g->k);
 }
 
-/* oneDNN refuses some products with a side of 1 and a turned operand when they run. */
+/* Not a vector by a matrix: memory's speed counts there, and other ways read as fast. */
 bool stk_matmul_sgemm_can(const stk_cpu_device *device, const stk_op_call *call)
 {
     stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
     (void)device;
-    return call->in[0].dtype == STK_F32 && sizes.gemm.m > 1 && sizes.gemm.n > 1 && sizes.gemm.k > 1;
+    return call->in[0].dtype == STK_F32 && sizes.gemm.m > 1 && sizes.gemm.n > 1;
 }
 
 stk_status stk_matmul_sgemm_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)

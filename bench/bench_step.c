@@ -8,8 +8,13 @@
  * oneDNN by as many threads, S seconds long (0.1), and its fastest time counts as often as the step has it. Only then,
  * since oneDNN's team of threads spins for a while after each call.
  *
+ * Between the profiled steps it is measured what all threads can do at once (limits.h). The last line has what the step
+ * would take at these limits: its products by tiles where they are of bf16 and the processor has such, else by vectors,
+ * and the bytes that all other ops read and write at the rate of memory, nothing of which is kept in a cache.
+ *
  * The header has what one core can do, and how far two threads of the device are from each other (round_trip.h).
- * --all prints a line for each product and convolution; without it there are sums by op. --calls prints those that
+ * --all prints a line for each different product and convolution, and for each other call that takes 0.2 % of the step;
+ * without it there are sums by op. --calls prints those that
  * bench_ways can time, one a line as it reads them, and times nothing.
  */
 #include <stdio.h>
@@ -20,6 +25,7 @@
 #include "base/error.h"
 #include "device/cpu/threads/parallel.h"
 #include "engine/program.h"
+#include "limits.h"
 #include "onednn_alone.h"
 #include "peak.h"
 #include "recipe/build.h"
@@ -32,7 +38,8 @@ typedef struct bench {
     bool all, calls;
     const char *set[16];
     int n_set;
-    double peak; /* GFLOP/s of one core; 0: not known */
+    double peak;   /* GFLOP/s of one core; 0: not known */
+    float *memory; /* [3][TRIAD] */
 } bench;
 
 /* Entries of the step with the same op, attributes and shapes. */
@@ -42,6 +49,7 @@ typedef struct group {
     double step_ns;     /* of all of them, in a step */
     double onednn_ns;   /* of one */
     bool is_f32, fails; /* oneDNN has it in f32 only; not at all */
+    bool is_product;    /* else not timed in oneDNN */
 } group;
 
 /* All entries of an op. */
@@ -67,8 +75,17 @@ static bool find_call(const stk_graph *graph, int32_t i, call_of *c)
 
 /* --- the step --- */
 
-static stk_status time_steps(const bench *b, stk_program *program, double *best_ns)
+static void add_limits(limits *sum, limits l)
 {
+    sum->vectors += l.vectors;
+    sum->tiles += l.tiles;
+    sum->memory += l.memory;
+}
+
+/* found: means over the profiled steps. */
+static stk_status time_steps(const bench *b, stk_program *program, double *best_ns, limits *found)
+{
+    limits sum = {0};
     *best_ns = 1e30;
     for (int i = -1; i < b->n_steps; i++) {
         int64_t start = stk_clock_ns();
@@ -77,9 +94,12 @@ static stk_status time_steps(const bench *b, stk_program *program, double *best_
         if (i >= 0 && took < *best_ns) *best_ns = took;
     }
     stk_program_profile(program, true);
-    for (int i = 0; i < b->n_steps; i++)
+    for (int i = 0; i < b->n_steps; i++) {
+        add_limits(&sum, measure_limits(program->engine->device, b->memory));
         STK_RETURN_IF_ERROR(stk_program_run(program));
+    }
     stk_program_profile(program, false);
+    *found = (limits){sum.vectors / b->n_steps, sum.tiles / b->n_steps, sum.memory / b->n_steps};
     return STK_OK;
 }
 
@@ -112,11 +132,10 @@ static int sort_entries(const stk_program *program, group *groups, op_sum *sums)
         sum->step_ns += entry_ns(program, e);
         sum->flops += cost.flops;
         sum->bytes += cost.bytes;
-        if (!onednn_alone_has(mine.call.op)) continue;
         int i = 0;
         while (i < n && !(find_call(graph, groups[i].node, &other) && is_same(&mine, &other)))
             i++;
-        if (i == n) groups[n++] = (group){.node = node};
+        if (i == n) groups[n++] = (group){.node = node, .is_product = onednn_alone_has(mine.call.op)};
         groups[i].n++;
         groups[i].step_ns += entry_ns(program, e);
     }
@@ -130,7 +149,7 @@ static stk_status time_groups(const bench *b, stk_program *program, group *group
     static call_of c;
     for (int i = 0; i < n; i++) {
         group *g = &groups[i];
-        if (!find_call(program->graph, g->node, &c)) continue;
+        if (!g->is_product || !find_call(program->graph, g->node, &c)) continue;
         stk_status status = onednn_alone_time(program->engine->device, &c.call, b->seconds, &g->onednn_ns, &g->is_f32);
         g->fails = status == STK_UNSUPPORTED;
         if (g->fails) continue;
@@ -151,7 +170,7 @@ static void print_groups(const bench *b, const stk_program *program, const group
            "|---|---:|---:|---:|---:|---:|\n");
     for (int i = 0; i < n; i++) {
         const group *g = &groups[i];
-        if (!find_call(program->graph, g->node, &c)) continue;
+        if (!g->is_product || !find_call(program->graph, g->node, &c)) continue;
         double percent = 100 * stk_op_cost(&c.call).flops / (b->peak > 0 ? b->peak : 1e30), one = g->step_ns / g->n;
         printf("| %s %s, %s -> %s | %d | %.3f | %.0f %% |", stk_op_name(c.call.op), stk_desc_text(c.in[0], text[0]),
                stk_desc_text(c.in[1], text[1]), stk_desc_text(c.out[0], text[2]), g->n, one * 1e-6, percent / one);
@@ -159,6 +178,26 @@ static void print_groups(const bench *b, const stk_program *program, const group
             printf(" - | - |\n");
         else
             printf(" %.3f%s | %.0f %% |\n", g->onednn_ns * 1e-6, g->is_f32 ? " in f32" : "", percent / g->onednn_ns);
+    }
+    printf("\n");
+}
+
+/* What is neither a product nor a convolution, but for what takes next to nothing. */
+static void print_other_groups(const stk_program *program, const group *groups, int n)
+{
+    static call_of c;
+    char text[2][STK_SHAPE_TEXT_BYTES];
+    double total = 0;
+    for (int i = 0; i < n; i++)
+        total += groups[i].step_ns;
+    printf("| other | times | in the step, ms | GB/s |\n|---|---:|---:|---:|\n");
+    for (int i = 0; i < n; i++) {
+        const group *g = &groups[i];
+        if (g->is_product || g->step_ns < 0.002 * total || !find_call(program->graph, g->node, &c)) continue;
+        double one = g->step_ns / g->n;
+        printf("| %s %s, %d in all -> %s, %d in all | %d | %.3f | %.1f |\n", stk_op_name(c.call.op),
+               c.call.n_in ? stk_desc_text(c.in[0], text[0]) : "", c.call.n_in, stk_desc_text(c.out[0], text[1]),
+               c.call.n_out, g->n, one * 1e-6, stk_op_cost(&c.call).bytes / one);
     }
     printf("\n");
 }
@@ -233,6 +272,29 @@ static void print_ratio(double step_ns, const op_sum *sums, const group *groups,
     if (n_missing) printf("oneDNN does not have %d of them, which are missing in its time.\n", n_missing);
 }
 
+static void print_limit(const stk_program *program, const group *groups, int n, double step_ns, limits l)
+{
+    static call_of c;
+    double products = 0, bytes = 0, flops = 0;
+    for (int i = 0; i < n; i++) {
+        const group *g = &groups[i];
+        if (!find_call(program->graph, g->node, &c)) continue;
+        stk_cost cost = stk_op_cost(&c.call);
+        bool is_half = c.in[0].dtype == STK_BF16 && l.tiles > 0;
+        if (g->is_product)
+            products += g->n * cost.flops / (is_half ? l.tiles : l.vectors), flops += g->n * cost.flops;
+        else
+            bytes += g->n * cost.bytes;
+    }
+    if (l.vectors == 0 || l.memory == 0) return;
+    double limit = products + bytes / l.memory;
+    printf("Between the steps all threads came to %.0f GFLOP/s in vectors", l.vectors);
+    if (l.tiles > 0) printf(", %.0f in tiles", l.tiles);
+    printf(" and %.1f GB/s: the %.0f GFLOP of products take %.0f ms at that, the %.2f GB of all else %.0f ms. The step "
+           "is at **%.0f %%** of this limit.\n",
+           l.memory, flops * 1e-9, products * 1e-6, bytes * 1e-9, bytes / l.memory * 1e-6, 100 * limit / step_ns);
+}
+
 /* --- calls --- */
 
 static void print_product(const call_of *c)
@@ -303,6 +365,7 @@ static stk_status compare(const bench *b, stk_trainer *trainer)
     const stk_device *device = stk_engine_device(trainer->engine);
     op_sum sums[STK_N_OPS] = {{0}};
     double step_ns;
+    limits found;
     stk_text about = {0};
     stk_status status = STK_OK;
     group *groups = calloc((size_t)program->n_entries + 1, sizeof(*groups));
@@ -313,17 +376,18 @@ static stk_status compare(const bench *b, stk_trainer *trainer)
         printf("a word between two threads and back in %.0f ns; ", measure_round_trip(device->n_threads));
     printf("batch %lld, arena %.0f MiB\n\n", (long long)trainer->train.batch,
            (double)program->plan.arena_bytes / (1 << 20));
-    STK_TRY(time_steps(b, program, &step_ns));
+    STK_TRY(time_steps(b, program, &step_ns, &found));
     int n = sort_entries(program, groups, sums), before = stk_cpu_swap_thread_count(device->n_threads);
     status = time_groups(b, program, groups, n, sums);
     stk_cpu_swap_thread_count(before);
     STK_TRY(status);
     bench scaled = *b;
     scaled.peak *= device->n_threads;
-    if (b->all) print_groups(&scaled, program, groups, n);
+    if (b->all) print_groups(&scaled, program, groups, n), print_other_groups(program, groups, n);
     print_sums(sums);
     print_others(program);
     print_ratio(step_ns, sums, groups, n);
+    print_limit(program, groups, n, step_ns, found);
 done:
     stk_text_free(&about);
     free(groups);
@@ -406,10 +470,15 @@ int main(int argc, char **argv)
         i++;
     }
     if (i < argc) recipes = (const char *const *)argv + i, n_recipes = argc - i;
+    b.memory = malloc(3 * sizeof(*b.memory) * TRIAD);
+    if (!b.memory) return 1;
+    memset(b.memory, 0, 3 * sizeof(*b.memory) * TRIAD);
     for (int r = 0; r < n_recipes; r++)
         if (bench_recipe(&b, recipes[r]) != STK_OK) {
             fprintf(stderr, "bench_step: %s\n", stk_error_text());
+            free(b.memory);
             return 1;
         }
+    free(b.memory);
     return 0;
 }

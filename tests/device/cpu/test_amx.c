@@ -64,8 +64,8 @@ static void pack(const stk_amx_fns *fns, const sizes *z, const uint16_t *a, cons
     free(wide);
 }
 
-/* lies: rows of a are read where they are, and not from chunks. */
-static void multiply(const stk_amx_fns *fns, const sizes *z, const uint16_t *lies, const uint16_t *chunks,
+/* lies: rows of a are read where they are by the first panel, which packs them into chunks for the others. */
+static void multiply(const stk_amx_fns *fns, const sizes *z, const uint16_t *lies, uint16_t *chunks,
                      const uint16_t *panels, const float *bias, float *c, uint16_t *rounded)
 {
     int64_t n_steps = (z->k + 31) / 32, step = z->n + GUARD;
@@ -74,7 +74,8 @@ static void multiply(const stk_amx_fns *fns, const sizes *z, const uint16_t *lie
         g.a = chunks;
         g.a_step = STK_AMX_STEP;
         g.a_block = n_steps * STK_AMX_STEP;
-        if (lies) {
+        if (lies && j == 0) {
+            g.packs_a = chunks;
             g.a = lies;
             g.a_row = z->k;
             g.a_step = STK_AMX_DEPTH;
@@ -92,20 +93,22 @@ static void multiply(const stk_amx_fns *fns, const sizes *z, const uint16_t *lie
     }
 }
 
-/* Rows of whole tiles give the same bits where they lie as packed. */
-static void check_lying(const sizes *z, const uint16_t *a, const uint16_t *panels, const float *bias, const float *c,
-                        const uint16_t *half)
+/* Rows of whole tiles give the same bits where they lie as packed, and are packed as by pack_a. */
+static void check_lying(const sizes *z, const uint16_t *a, const uint16_t *chunks, const uint16_t *panels,
+                        const float *bias, const float *c, const uint16_t *half)
 {
     const stk_amx_fns *all[2] = {&stk_amx_model, silicon()};
     int64_t n_c = z->m * (z->n + GUARD);
+    size_t n_chunks = (size_t)(z->m * z->k) * 2;
     if (z->transpose_a || z->m % STK_AMX_ROWS || z->k % STK_AMX_DEPTH) return;
     for (int which = 0; which < 2 && all[which]; which++) {
         float *c2 = new_aligned((size_t)n_c * 4);
-        uint16_t *half2 = new_aligned((size_t)n_c * 2);
-        multiply(all[which], z, a, NULL, panels, bias, c2, half2);
+        uint16_t *half2 = new_aligned((size_t)n_c * 2), *packed = new_aligned(n_chunks + 1024 * (size_t)z->k / 32);
+        multiply(all[which], z, a, packed, panels, bias, c2, half2);
+        if (z->m % STK_AMX_SIDE == 0) assert_memory_equal(chunks, packed, n_chunks);
         assert_memory_equal(c, c2, (size_t)n_c * 4);
         assert_memory_equal(half, half2, (size_t)n_c * 2);
-        free(c2), free(half2);
+        free(c2), free(half2), free(packed);
     }
 }
 
@@ -143,7 +146,7 @@ static void check_sizes(const sizes *z, uint64_t seed)
         const float *add = with_bias ? bias : NULL;
         pack(&stk_amx_model, z, a, b, chunks, panels);
         multiply(&stk_amx_model, z, NULL, chunks, panels, add, c, half);
-        check_lying(z, a, panels, add, c, half);
+        check_lying(z, a, chunks, panels, add, c, half);
         for (int64_t i = 0; i < z->m; i++)
             for (int64_t j = 0; j < z->n; j++) {
                 double size, want = exact(z, a, b, add, i, j, &size), got = c[i * (z->n + GUARD) + j];

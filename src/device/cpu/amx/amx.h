@@ -37,6 +37,7 @@ typedef struct stk_amx_block {
     int64_t a_step, a_block;
     int64_t a_row;        /* elements from a row of a to the next, where not 0: any, as far as rows are aligned */
     bool fetches_a;       /* with a_row: rows come into the second-level cache while those before them are multiplied */
+    uint16_t *packs_a;    /* with a_row, one panel: rows are packed here, as by pack_a, to be read by later calls */
     const int64_t *tiles; /* not NULL: where each STK_AMX_ROWS rows are, from a on, instead of by a_block */
     const uint16_t *b;    /* a panel: n_steps * STK_AMX_STEP elements, 64-byte aligned */
     int64_t b_panel;      /* from one panel to the next; 0 where n is of one */

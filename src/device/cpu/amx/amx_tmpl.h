@@ -401,6 +401,7 @@ INLINE void multiply_steps(const stk_amx_block *g, const visit *v, waiting_sums 
     const bool fetches_a = g->fetches_a && v->i + SIDE < g->m;
     int64_t n_fetched = g->is_far ? v->n : 0;
     const uint16_t *b = v->b;
+    uint16_t *packs = g->packs_a ? g->packs_a + (v->i / SIDE * g->n_steps + v->first) * STK_AMX_STEP : NULL;
     for (int64_t step = v->first; step < v->end; step++, b += STK_AMX_STEP) {
         const uint16_t *x = v->a + (g->steps ? g->steps[step] : step * g->a_step);
         if (streams_a)
@@ -416,6 +417,7 @@ INLINE void multiply_steps(const stk_amx_block *g, const visit *v, waiting_sums 
         }
         TILE_MULTIPLY(0, 4, 6);
         TILE_MULTIPLY(1, 4, 7);
+        if (packs) TILE_STORE(4, packs, ROW_BYTES);
         if (v->n > ROWS) {
             if (streams_a)
                 TILE_LOAD_ONCE(5, x + v->second, a_bytes);
@@ -423,7 +425,9 @@ INLINE void multiply_steps(const stk_amx_block *g, const visit *v, waiting_sums 
                 TILE_LOAD(5, x + v->second, a_bytes);
             TILE_MULTIPLY(2, 5, 6);
             TILE_MULTIPLY(3, 5, 7);
+            if (packs) TILE_STORE(5, packs + TILE, ROW_BYTES);
         }
+        if (packs) packs += STK_AMX_STEP;
         fetch_some(ahead);
         if (fetches_a) fetch_step(x + g->a_block, v->a_row);
         write_sums(g, waiting, n_rows, kind);

@@ -17,6 +17,8 @@ enum {
     FAR_BYTES = 1 << 20,   /* of a result that a core's second-level cache should not be filled with */
     AMX_BLOCK_BYTES = 768 * 1024,
     AMX_MOST_ROWS = 512,
+    AMX_STEPS_TO_PART = 23, /* a panel that fills the first-level cache */
+    AMX_MANY_PANELS = 12,   /* that many that packing rows of a pays that lie in tiles already */
     B_BYTES = 6 * 1024 * 1024,
     LARGE = 1 << 24, /* elements of a matrix that no cache holds */
     LEAST_ROWS = 96, /* with fewer, packing b takes too large a share */
@@ -90,12 +92,13 @@ stk_bf16_product stk_bf16_product_cut(stk_isa isa, const stk_product_shape *shap
     p.a_step = stk_round_up_i64(p.depth, SQUARE) + SQUARE;
     int64_t n_a = p.amx ? rows * p.depth : shape->transpose_a ? rows * p.a_step : 0;
     p.a_bytes = (size_t)stk_round_up_i64(n_a * (int64_t)sizeof(uint16_t), LINE);
+    if (p.amx) p.partial_bytes = (size_t)(stk_round_up_i64(rows, STK_AMX_SIDE) * STK_AMX_SIDE) * sizeof(float);
     return p;
 }
 
 size_t stk_bf16_product_scratch_bytes(const stk_bf16_product *p)
 {
-    return p->b_bytes + p->sums_bytes + p->a_bytes * (size_t)p->n_threads;
+    return p->b_bytes + p->sums_bytes + (p->a_bytes + p->partial_bytes) * (size_t)p->n_threads;
 }
 
 /* Kept panels lie block by block, in the order of a run. */
@@ -193,7 +196,8 @@ static void set_ahead(bool reads_a, bool has_next, stk_bf16_block *g)
 static uint16_t *own_rows(const product_step *t)
 {
     const stk_bf16_product *p = t->p;
-    return (uint16_t *)(void *)(t->scratch + p->b_bytes + p->sums_bytes + p->a_bytes * (size_t)stk_cpu_worker());
+    size_t thread_bytes = p->a_bytes + p->partial_bytes;
+    return (uint16_t *)(void *)(t->scratch + p->b_bytes + p->sums_bytes + thread_bytes * (size_t)stk_cpu_worker());
 }
 
 /* Whether tiles may read rows of a where they are: whole tiles that begin with a line. */
@@ -228,6 +232,16 @@ static stk_amx_block find_rows(const product_step *t, int64_t row, int64_t m)
     return g;
 }
 
+/* Tiles read rows that lie far apart more slowly from the second-level cache: the first panel packs them on the way. */
+static void take_packed(stk_amx_block *g)
+{
+    g->a = g->packs_a;
+    g->packs_a = NULL;
+    g->a_row = 0;
+    g->a_step = STK_AMX_STEP;
+    g->a_block = g->n_steps * STK_AMX_STEP;
+}
+
 /* The same by AMX. */
 static void multiply_tiles(const product_step *t, int64_t row, int64_t end, int64_t col, int64_t end_col)
 {
@@ -236,6 +250,9 @@ static void multiply_tiles(const product_step *t, int64_t row, int64_t end, int6
     int64_t depth = stk_round_up_i64(t->k, p->grain), panel = p->width * depth;
     stk_amx_block g = find_rows(t, row, end - row);
     g.fetches_a = g.a_row != 0;
+    bool has_many = end_col - col >= AMX_MANY_PANELS * p->width;
+    if (g.a_row && has_many) g.packs_a = own_rows(t);
+    if (has_many && g.n_steps >= AMX_STEPS_TO_PART) g.partial = (float *)(void *)((char *)own_rows(t) + p->a_bytes);
     g.is_far = t->l + t->k == s->k && s->m * s->n * (int64_t)stk_dtype_bytes(s->out) >= FAR_BYTES;
     for (; col < end_col; col += p->width) {
         stk_bf16_block to = {.m = end - row};
@@ -248,6 +265,7 @@ static void multiply_tiles(const product_step *t, int64_t row, int64_t end, int6
         g.ahead_bytes = panel * (int64_t)sizeof(*g.b);
         p->amx->multiply(&g);
         g.fetches_a = false;
+        if (g.packs_a) take_packed(&g);
     }
 }
 

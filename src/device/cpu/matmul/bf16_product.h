@@ -24,8 +24,8 @@ typedef struct stk_bf16_product {
     int64_t width, grain;   /* columns of a panel of b; what depth is a multiple of */
     int64_t columns, depth; /* of b packed at a time; depth is even */
     int64_t a_step;         /* of a block that was turned round; no power of two, which would fill few cache sets */
-    int row_parts, column_parts;         /* of the multiplication */
-    size_t b_bytes, sums_bytes, a_bytes; /* of scratch memory, one after the other; a_bytes of each thread */
+    int row_parts, column_parts;                        /* of the multiplication */
+    size_t b_bytes, sums_bytes, a_bytes, partial_bytes; /* of scratch memory, in turn; the last two of each thread */
 } stk_bf16_product;
 
 /* Depths at which oneDNN 2.6's products of bf16 by AMX end in an illegal instruction, for many sizes of the other

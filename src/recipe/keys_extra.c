@@ -18,13 +18,13 @@ const stk_key stk_lookahead_keys[] = {
     END};
 const stk_key stk_sync_keys[] = {
     {.name = "every", .type = STK_KEY_INT, .default_value = "100", .least = 1, .most = 1e9, .doc = "Steps of its own."},
-    {.name = "lr",
+    {.name = "outer_lr",
      .type = STK_KEY_REAL,
      .default_value = "0.7",
      .least = 0,
      .above = true,
-     .doc = "Of the outer step; 1 with momentum 0: the mean of the replicas' weights."},
-    {.name = "momentum",
+     .doc = "Of the outer step; 1 with outer_momentum 0: the mean of the replicas' weights."},
+    {.name = "outer_momentum",
      .type = STK_KEY_REAL,
      .default_value = "0.9",
      .least = 0,

@@ -181,8 +181,8 @@ static void take_extras(const stk_yaml_node *root, stk_recipe *recipe)
         (stk_lookahead){stk_yaml_int(lookahead, "every", 0), stk_yaml_real(lookahead, "alpha", 0.5),
                         stk_yaml_real(lookahead, "power", 0)};
     const stk_yaml_node *sync = get(root, "sync");
-    recipe->config.outer = (stk_outer){stk_yaml_int(sync, "every", 0), stk_yaml_real(sync, "lr", 0.7),
-                                       stk_yaml_real(sync, "momentum", 0.9)};
+    recipe->config.outer = (stk_outer){stk_yaml_int(sync, "every", 0), stk_yaml_real(sync, "outer_lr", 0.7),
+                                       stk_yaml_real(sync, "outer_momentum", 0.9)};
     stk_whiten whiten_default = stk_whiten_default();
     recipe->config.whiten =
         (stk_whiten){stk_yaml_text(whiten, "layer"), stk_yaml_int(whiten, "samples", whiten_default.n_samples),

@@ -32,7 +32,7 @@ int stk_run_rank(const stk_run *run)
 
 int stk_run_n_ranks(const stk_run *run)
 {
-    return stk_comm_n_ranks(run->comm);
+    return run ? stk_comm_n_ranks(run->comm) : 0;
 }
 
 typedef struct report {

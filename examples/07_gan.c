@@ -44,7 +44,8 @@ static stk_session_step *make_generator_step(stk_session *session)
 {
     stk_graph *graph = stk_graph_new();
     stk_value made = generator(stk_graph_input(graph, "noise", STK_F32, STK_SHAPE(BATCH, NOISE)));
-    stk_minimize(judge(discriminator(made), 1), stk_adam(.lr = 5e-4), 0, "generator");
+    /* Less momentum than usual keeps the two from circling each other (Radford et al. 2016). */
+    stk_minimize(judge(discriminator(made), 1), stk_adam(.lr = 5e-4, .beta1 = 0.5), 0, "generator");
     stk_graph_output(graph, "made", made);
     return stk_session_compile(session, graph, true);
 }
@@ -58,7 +59,7 @@ static stk_session_step *make_discriminator_step(stk_session *session)
     stk_value logits = discriminator(stk_concat(x, 2, 0));
     stk_value real = stk_slice(logits, (int64_t[]){0, 0}, (int64_t[]){BATCH, 1}, (int64_t[]){1, 1});
     stk_value made = stk_slice(logits, (int64_t[]){BATCH, 0}, (int64_t[]){2 * BATCH, 1}, (int64_t[]){1, 1});
-    stk_minimize(stk_add(judge(real, 1), judge(made, 0)), stk_adam(.lr = 5e-4), 0, "discriminator");
+    stk_minimize(stk_add(judge(real, 1), judge(made, 0)), stk_adam(.lr = 5e-4, .beta1 = 0.5), 0, "discriminator");
     return stk_session_compile(session, graph, true);
 }
 

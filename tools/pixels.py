@@ -5,7 +5,7 @@ usage: pixels.py draw N SEED OUT.json          compares with each of Pillow, Ope
        pixels.py table IN.json...              docs/pixels.md
 
 Stoker's package must be importable (PYTHONPATH=build/python). A kind of resizing is drawn N times: sides of 1 to 500, half of them
-below 50; noise, black and white noise, or a smooth picture; 1 or 3 channels. The seed in the table is one that nothing was tuned on.
+below 50; noise, black and white noise, or a smooth picture; 1 or 3 channels. Seed 1 is the one to tune with, others are there to judge.
 """
 import json
 import math
@@ -108,7 +108,7 @@ def table(paths):
     first = rows[0]
     print("# Whose pixels: sizes drawn at random\n\n"
           f"`./dev pixels {first['n']} {first['seed']}` writes this page: {first['n']} pairs of sizes for each line, sides of 1 to 500, noise, black and white\n"
-          "noise and smooth pictures, drawn with a seed that nothing was tuned on. Sizes over: pairs in which some value is more than 1 of\n"
+          f"noise and smooth pictures, drawn with seed {first['seed']} ({'which the code was tuned with' if first['seed'] == '1' else 'the code was tuned with seed 1'}). Sizes over: pairs in which some value is more than 1 of\n"
           "255 away (nearest: differs at all; TensorFlow, f32: more than 0.001).\n\n"
           "| `like` | `filter` | `antialias` | Compared with | Largest difference, of 255 | Sizes over | Values equal |\n|---|---|---|---|---:|---:|---:|")
     for r in rows:

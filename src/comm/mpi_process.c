@@ -2,6 +2,7 @@
 #include "comm/mpi_process.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "comm/patience.h"
 
 /* After a failure: how long the first rank waits for the others at exit, and they for what it saves. */
-enum { FIRST_WAITS_MS = 5000, OTHERS_WAIT_MS = 10 * 60 * 1000 };
+enum { FIRST_WAITS_MS = 5000, OTHERS_WAIT_MS = 10 * 60 * 1000, LAUNCHER_MS = 10000 };
 
 static stk_mpi_process process;
 static pid_t owner; /* whose exit it is, not that of a fork; 0: not begun */
@@ -50,7 +51,7 @@ static bool must_stop_together(const stk_mpi *m)
 }
 
 /* The barrier of PMI-1, which is MPICH's language towards its own launcher and Slurm's: a line there, and a line back
- * when all have come. No other call is under way on that connection. */
+ * when all have come. No other call is under way on that connection. A launcher that says nothing is not waited for. */
 static bool meet_at_launcher(void)
 {
     static const char words[] = "cmd=barrier_in\n";
@@ -60,6 +61,8 @@ static bool meet_at_launcher(void)
     int fd = number ? atoi(number) : -1;
     if (send(fd, words, sizeof(words) - 1, MSG_NOSIGNAL) != (ssize_t)sizeof(words) - 1) return false;
     do {
+        struct pollfd answer = {.fd = fd, .events = POLLIN};
+        if (poll(&answer, 1, LAUNCHER_MS) == 0) return false;
         n = read(fd, &c, 1);
     } while ((n == 1 && c != '\n') || (n < 0 && errno == EINTR));
     return n == 1;

@@ -165,8 +165,8 @@ static stk_status make_command(const stk_launch *launch, const char ***out)
     return stk_launch_command(launch, launcher, (int)sysconf(_SC_NPROCESSORS_ONLN), &texts, command);
 }
 
-/* Launchers look at the host with hwloc, which has a plug-in for OpenCL, whose PoCL has LLVM, which takes SIGUSR1 for
- * itself: it would not be passed on to ranks on other hosts. */
+/* Launchers look at the host with hwloc. Where PoCL is installed and hwloc's plug-in for OpenCL loads it, Open MPI's
+ * passes SIGUSR1 on to no rank on another host; without that plug-in it does. */
 static void prepare_launcher(void)
 {
     (void)setenv("HWLOC_COMPONENTS", "-opencl", 0);

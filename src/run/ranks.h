@@ -17,9 +17,9 @@ stk_status stk_run_agree(stk_run *run, stk_status own);
 stk_status stk_run_share_number(stk_run *run, int64_t *number);
 /* This rank cannot go on: the others are told. Returns the status, with its text. */
 stk_status stk_run_tell_failure(stk_run *run, stk_status status);
-/* Threads of this rank, where the recipe says nothing: 0 where there is one rank. */
 /* How many this process trains as: the recipe's number, or for 0 as many as there are cores and divide the batch. */
 int stk_run_replicas(const stk_run *run);
+/* Threads of this rank, where the recipe says nothing: 0 where there is one rank. */
 int stk_run_rank_threads(const stk_run *run);
 static inline bool stk_run_is_first(const stk_run *run)
 {

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "settings/schema_scalar.h"
 
-enum { MOST_KEYS = 64 };
+enum { MOST_KEYS = 64, FEW_KEYS = 8 };
 
 const stk_key *stk_key_at(const stk_key *parent, int i)
 {
@@ -72,9 +72,10 @@ static stk_status refuse_key(const stk_yaml *yaml, const stk_yaml_node *node, co
     const char *nearest = add_place(yaml->schema, &text, name) ? name : stk_nearest_name(name, names);
     if (nearest && nearest != name) {
         stk_text_add(&text, " (did you mean '%s'?)", nearest);
-    } else if (!nearest) {
+    } else if (!nearest || (parent->name[0] && !is_choice && n > 0 && n <= FEW_KEYS)) {
+        if (nearest) stk_text_add(&text, "; '%s' has its own", parent->name);
         for (int i = 0; i < n; i++)
-            stk_text_add(&text, "%s%s", i ? ", " : "; there are: ", names[i]);
+            stk_text_add(&text, "%s%s", i ? ", " : nearest ? ": " : "; there are: ", names[i]);
     }
     stk_status status = stk_yaml_fail_key(node, "%s", stk_text_get(&text));
     stk_text_free(&text);

@@ -143,6 +143,11 @@ def rows():
     refused(["train", path, "--set", "metrics=[f1]"], 1, "which only 'recall_at' measures, not 'f1'")
     refused(["train", path, "--set", "metrics=[{recall_at: 0}]"], 1, "from 1 to 99999")
     refused(["train", recipe("points", "mse", 1, ONE), "--set", "metrics=[recall_at]"], 1, "is of classes")
+    with open("words.yaml", "w") as f:
+        f.write("data: {train: {source: {synthetic: {fields: {tokens: {shape: [10], below: 13}, label: {shape: [10], below: 13}}, "
+                "samples: 16}}}}\nbatch: 8\nmodel: {layers: [{embedding: {rows: 13, width: 4}}, {dense: 13}]}\nloss: {cross_entropy: {}}\n"
+                "epochs: 1\nmetrics: [recall_at]\n")
+    refused(["train", "words.yaml", "--out", "words"], 1, "compares one row of numbers a sample")
     refused(["train", recipe("bad", "triplet", 4, ONE)], 1, "'triplet' takes one row of numbers, and a class number")
 
 

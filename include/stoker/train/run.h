@@ -84,7 +84,7 @@ STK_API stk_status stk_run_open(const char *recipe, const stk_run_options *optio
 STK_API stk_status stk_run_train(stk_run *run, stk_run_result *out);
 /* The process's number among those that train together, from 0; 0 where there is one. */
 STK_API int stk_run_rank(const stk_run *run);
-/* How many processes train together; 1: this one alone. */
+/* How many processes train together; 1: this one alone; 0 for NULL. */
 STK_API int stk_run_n_ranks(const stk_run *run);
 /* Finishes the step under way and saves. Async-signal-safe. */
 STK_API void stk_run_stop(stk_run *run);

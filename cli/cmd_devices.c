@@ -5,15 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/processor.h"
 #include "cli.h"
 #include "stoker/graph/device.h"
 
 static const cli_option options[] = {{"--json", NULL, "prints one JSON object"}, {NULL, NULL, NULL}};
 
-enum { MOST_CACHES = 8, MOST_ISA = 16 };
+enum { MOST_CACHES = 8, MOST_ISA = 20 };
 
 typedef struct machine {
-    char cpu[128];
+    char cpu[STK_PROCESSOR_NAME];
     int n_cores, n_usable, n_nodes;
     char cache[MOST_CACHES][48]; /* "L1d 48 KiB" */
     int n_caches;
@@ -57,26 +58,16 @@ static void read_cpuinfo(machine *m)
 {
     static const char *const known[] = {"sse4_2",   "avx",      "avx2",        "fma",         "f16c",
                                         "avx512f",  "avx512bw", "avx512_vnni", "avx512_bf16", "avx_vnni",
-                                        "amx_tile", "amx_bf16", "asimd",       "sve"};
-    static char line[16384];
+                                        "amx_tile", "amx_bf16", "asimd",       "asimdhp",     "asimddp",
+                                        "i8mm",     "bf16",     "sve",         "sve2",        "svebf16"};
+    static char text[16384]; /* the first core's lines, and more */
     FILE *file = fopen("/proc/cpuinfo", "re");
-    bool has_flags = false;
-    while (file && fgets(line, sizeof(line), file)) {
-        char *colon = strchr(line, ':');
-        if (!colon) continue;
-        line[strcspn(line, "\n")] = ' ';
-        if (!strncmp(line, "model name", 10) && !m->cpu[0]) snprintf(m->cpu, sizeof(m->cpu), "%.120s", colon + 2);
-        if (has_flags || (strncmp(line, "flags", 5) && strncmp(line, "Features", 8))) continue;
-        has_flags = true;
-        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && m->n_isa < MOST_ISA; i++) {
-            char word[32];
-            snprintf(word, sizeof(word), " %s ", known[i]);
-            if (strstr(colon, word)) m->isa[m->n_isa++] = known[i];
-        }
-    }
-    if (file) fclose(file);
-    for (size_t n = strlen(m->cpu); n > 0 && m->cpu[n - 1] == ' '; n--)
-        m->cpu[n - 1] = 0;
+    if (!file) return;
+    text[fread(text, 1, sizeof(text) - 1, file)] = 0;
+    fclose(file);
+    stk_processor_name_in(text, m->cpu, sizeof(m->cpu));
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && m->n_isa < MOST_ISA; i++)
+        if (stk_processor_has_in(text, known[i])) m->isa[m->n_isa++] = known[i];
 }
 
 static void read_memory(machine *m)

@@ -22,6 +22,8 @@ import statistics
 import sys
 import time
 
+from machine import processor
+
 RECIPE = """
 name: faults
 data:
@@ -323,18 +325,13 @@ def table(rows):
     return "\n".join(lines) + "\n"
 
 
-def processor():
-    names = [line.partition(":")[2].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
-    return f"{names[0] if names else 'unknown'}, {os.cpu_count()} cores"
-
-
 def write_table(path, rows):
     """Between the marks of the page."""
     page, begin, end = pathlib.Path(path), "<!-- faults: begin -->\n", "<!-- faults: end -->"
     text = page.read_text()
     head, rest = text.split(begin)
     seeds = [r["seed"] for r in rows]
-    said = f"{processor()}, {time.strftime('%Y-%m-%d')}; {len(rows)} seeds of {min(seeds)} to {max(seeds)}; median / 90 % of times.\n\n"
+    said = f"{processor()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}; {len(rows)} seeds of {min(seeds)} to {max(seeds)}; median / 90 % of times.\n\n"
     wrong = [f"- seed {r['seed']}, {r['kind']}, victim {r['victim']} of {r['ranks']}: named {r.get('named')}, same losses {r['same']}"
              f"{', ' + r['error'] if 'error' in r else ''}\n" for r in rows if not (r["right"] and r["same"])]
     page.write_text(head + begin + said + table(rows) + ("\nNot as expected:\n\n" + "".join(wrong) if wrong else "") + end + rest.split(end)[1])

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from machine import processor
+
 ROOT = Path(__file__).resolve().parent.parent
 STOKER = "build/stoker"
 RUNS = Path("runs/recipes")
@@ -186,16 +188,6 @@ def row(name, result, date):
             str(date)]
 
 
-def cpu_model():
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return "unknown processor"
-
-
 def rows_written():
     """The rows of docs/results.md by recipe, so that what was trained on another machine stays."""
     found, columns = {}, None
@@ -226,7 +218,7 @@ def write_table(names):
         return say("no new results, so docs/results.md stays as it is")
     rows = [found.pop(name) for name in RECIPES if name in found] + list(found.values())
     lines = ["# What the recipes reach", "",
-             f"Written by `./dev recipes`, last on {datetime.date.today()}: {cpu_model()}, "
+             f"Written by `./dev recipes`, last on {datetime.date.today()}: {processor()}, "
              f"{len(os.sched_getaffinity(0))} cores.", "",
              "| " + " | ".join(COLUMNS) + " |",
              "|---|---|---|" + "---:|" * (len(COLUMNS) - 3)]

@@ -21,6 +21,8 @@ import re
 import subprocess
 import sys
 
+from machine import processor
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLES = ROOT / "src/device/cpu/tuned"
 SEEDS = range(1, 21)  # for tables; those of a check begin behind them
@@ -161,13 +163,6 @@ class Measured:
 
     def merge(self, other):
         self.times = {k: min(v, other.times.get(k, v)) for k, v in self.times.items()}
-
-
-def processor():
-    for line in open("/proc/cpuinfo"):
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown"
 
 
 def read_measured(path):

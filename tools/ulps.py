@@ -2,14 +2,9 @@
 
     ulps.py COLUMN=FILE...      COLUMN: what the file was measured on, "cpu avx2"
 """
-import platform
 import sys
 
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as f:
-        names = [line.split(":", 1)[1].strip() for line in f if line.startswith("model name")]
-    return names[0] if names else platform.machine()
+from machine import processor
 
 
 def read(path):

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/processor.h"
 #include "bench/conditions.h"
 #include "watch/parse.h"
 
@@ -34,13 +35,9 @@ static json_t *read_choice(const stk_bench_machine *m, const char *path)
 
 static json_t *read_processor(stk_bench_machine *m)
 {
+    char name[STK_PROCESSOR_NAME];
     if (!stk_watch_read(&m->root, m->text, 65536, "/proc/cpuinfo")) return json_null();
-    char *name = strstr(m->text, "model name");
-    char *colon = name ? strchr(name, ':') : NULL;
-    if (!colon) return json_null();
-    colon += 1 + strspn(colon + 1, " \t");
-    colon[strcspn(colon, "\n")] = 0;
-    json_t *text = json_string(colon);
+    json_t *text = stk_processor_name_in(m->text, name, sizeof(name)) ? json_string(name) : NULL;
     return text ? text : json_null();
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/processor.h"
 #include "device/device.h"
 
 const stk_device_caps stk_device_caps_all = {
@@ -96,16 +97,11 @@ stk_status stk_device_get_memory(const stk_device *device, stk_device_memory *ou
 
 void stk_device_add_chip(const stk_device *device, stk_text *out)
 {
-    static const char key[] = "model name";
-    char line[256], *name = NULL;
+    char name[STK_PROCESSOR_NAME];
     if (device->class->chip) {
         device->class->chip(device, out);
         return;
     }
-    FILE *file = device->class->on_host ? fopen("/proc/cpuinfo", "re") : NULL;
-    while (file && !name && fgets(line, sizeof(line), file))
-        if (!strncmp(line, key, sizeof(key) - 1)) name = strchr(line, ':');
-    if (file) fclose(file);
-    if (name) line[strcspn(line, "\n")] = '\0';
-    stk_text_add(out, "%s", name ? name + 1 + strspn(name + 1, " ") : "unknown");
+    bool is_known = device->class->on_host && stk_processor_name(name, sizeof(name));
+    stk_text_add(out, "%s", is_known ? name : "unknown");
 }

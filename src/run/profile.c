@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/processor.h"
 #include "base/thread.h"
 #include "engine/breakdown.h"
 #include "engine/profile.h"
@@ -44,17 +45,9 @@ static void add_text(stk_text *out, const char *key, const char *value)
 
 static void add_processor(stk_text *out)
 {
-    char line[512], *name = NULL;
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    while (file && !name && fgets(line, sizeof(line), file))
-        if (!strncmp(line, "model name", 10) && strchr(line, ':')) name = strchr(line, ':') + 1;
-    if (file) fclose(file);
-    if (name) {
-        name += strspn(name, " \t");
-        name[strcspn(name, "\n")] = 0;
-    }
+    char name[STK_PROCESSOR_NAME];
     stk_text_add(out, "\"processor\": ");
-    stk_json_add_text(out, name ? name : "unknown");
+    stk_json_add_text(out, stk_processor_name(name, sizeof(name)) ? name : "unknown");
 }
 
 static void add_machine(stk_text *out, const stk_trainer *trainer)

@@ -146,7 +146,7 @@ static stk_status find(const holder *h, const char *name, size_t n_bytes, const 
 
 static stk_status get(const holder *h, const char *name, void *dst, size_t n_bytes)
 {
-    const stk_named_tensor *t;
+    const stk_named_tensor *t = NULL;
     if (!dst) return stk_fail(STK_INVALID, "there is no room for the weight");
     STK_RETURN_IF_ERROR(find(h, name, n_bytes, &t));
     if (!t->view.data) return stk_engine_read_variable(stk_session_engine(h->session), (int)t->number, dst);
@@ -167,7 +167,7 @@ static void set_raw(holder *h, const stk_named_tensor *t)
 
 static stk_status set(holder *h, const char *name, const void *src, size_t n_bytes)
 {
-    const stk_named_tensor *t;
+    const stk_named_tensor *t = NULL;
     if (!src) return stk_fail(STK_INVALID, "there is no content for the weight");
     STK_RETURN_IF_ERROR(find(h, name, n_bytes, &t));
     if (!t->view.data) return stk_engine_write_variable(stk_session_engine(h->session), (int)t->number, src);

@@ -4,14 +4,8 @@
 
 #include <stdint.h>
 
-/* Registers: ROWS x 2 sums, two of one factor and one of the other, as in matmul_isa.c. */
-#if defined(__AVX512F__)
-enum { VEC_BYTES = 64, ROWS = 8 };
-#elif defined(__AVX2__)
-enum { VEC_BYTES = 32, ROWS = 6 };
-#else
-enum { VEC_BYTES = 16, ROWS = 6 };
-#endif
+#include "device/cpu/simd/register_tile.h"
+
 enum { LANES = VEC_BYTES / 4, COLS = 2 * LANES };
 
 typedef float vec __attribute__((vector_size(VEC_BYTES), aligned(4), may_alias));

@@ -3,18 +3,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "device/cpu/simd/register_tile.h"
 #include "device/cpu/threads/parallel.h"
 
-/* Registers: ROWS x 2 sums, two of b and one of a. Eight sums hide the latency of two multiply-adds a cycle, so that
- * tiles of LOW_ROWS are as fast. */
-#if defined(__AVX512F__)
-enum { VEC_BYTES = 64, ROWS = 8 };
-#elif defined(__AVX2__)
-enum { VEC_BYTES = 32, ROWS = 6 };
-#else
-enum { VEC_BYTES = 16, ROWS = 6 };
-#endif
-
+/* Tiles of LOW_ROWS are as fast. */
 enum { LOW_ROWS = 4 };
 
 #define T       float

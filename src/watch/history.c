@@ -293,6 +293,27 @@ static void add_processes(stk_watch_history *history, stk_watch_row *row, const 
     row->workers = n_workers ? ready / n_workers : 0;
 }
 
+/* Ranks are processes of one parent that are connected with each other: who has worked most so far, and least. */
+static void add_ranks(stk_watch_row *row, const stk_watch_sample *before, const stk_watch_sample *now)
+{
+    const stk_watch_process *most = NULL, *least = NULL;
+    double n = 0;
+    for (size_t i = 0; i < now->processes.n; i++) {
+        const stk_watch_process *p = stk_watch_process_at(now, i);
+        if (p->talks != 1 || p->cpu_us < 0 || (most && p->parent != most->parent)) continue;
+        n++;
+        if (!most || p->cpu_us > most->cpu_us) most = p;
+        if (!least || p->cpu_us < least->cpu_us) least = p;
+    }
+    row->n_ranks = n;
+    if (n < 2) return;
+    const stk_watch_process *old = stk_watch_list_find(&before->processes, most->id),
+                            *old_least = stk_watch_list_find(&before->processes, least->id);
+    if (!old || !old_least) return;
+    row->rank_most = rate(old->cpu_us, most->cpu_us, row->length_s) * 1e-6;
+    row->rank_least = rate(old_least->cpu_us, least->cpu_us, row->length_s) * 1e-6;
+}
+
 static void add_threads(stk_watch_row *row, const stk_watch_sample *before, const stk_watch_sample *now,
                         const cast *roles, waits *own)
 {
@@ -422,6 +443,7 @@ stk_status stk_watch_history_add(stk_watch_history *history, const stk_watch_sam
         add_energy(history, sample, row.length_s);
         note_gone(history, sample);
         add_processes(history, &row, sample, &roles, &workers);
+        add_ranks(&row, last, sample);
         add_threads(&row, last, sample, &roles, &own);
         int64_t driver = stk_watch_find_driver(history, sample, find_driver_process(sample, &roles));
         stk_watch_account_add(history, &row, sample, driver);

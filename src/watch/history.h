@@ -98,6 +98,9 @@
     X(limit_hits)   /* a second */                                                                                     \
     X(oom_kills)                                                                                                       \
     X(compilers)    /* processes */                                                                                    \
+    X(n_ranks)      /* processes with one parent that talk to each other */                                            \
+    X(rank_most)    /* cores that the one of them uses that has used most so far */                                    \
+    X(rank_least)   /* likewise, least */                                                                              \
     X(lagging_rank) /* 1: NCCL says that there is one */                                                               \
     X(late_rank)    /* its number */
 

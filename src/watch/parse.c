@@ -1,6 +1,7 @@
 #include "watch/parse.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +225,32 @@ bool stk_watch_is_remote(const char *type)
     for (int i = 0; kinds[i]; i++)
         if (!strncmp(type, kinds[i], strlen(kinds[i]))) return true;
     return false;
+}
+
+/* "0100007F:1F90", of IPv6 with 24 digits before. */
+static bool parse_address(const char *word, int64_t *out)
+{
+    const char *colon = strchr(word, ':');
+    char *end;
+    if (!colon || colon - word < 8) return false;
+    char address[9] = {0};
+    memcpy(address, colon - 8, 8);
+    *out = (int64_t)strtoul(address, &end, 16) << 16;
+    if (*end) return false;
+    long port = strtol(colon + 1, &end, 16);
+    *out |= port & 0xffff;
+    return !*end && port > 0 && port <= 0xffff;
+}
+
+bool stk_watch_parse_connection(const char *line, int64_t *inode, stk_watch_connection *out)
+{
+    char text[256], here[40], there[40], state[4];
+    size_t n = strcspn(line, "\n");
+    if (n >= sizeof(text)) n = sizeof(text) - 1;
+    memcpy(text, line, n);
+    text[n] = 0;
+    return sscanf(text, "%*20s %39s %39s %3s %*s %*s %*s %*s %*s %" SCNd64, here, there, state, inode) == 4 &&
+           !strcmp(state, "01") && parse_address(here, &out->here) && parse_address(there, &out->there);
 }
 
 bool stk_watch_parse_call(const char *text, stk_watch_call *out)

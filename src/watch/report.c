@@ -202,6 +202,7 @@ static void add_account(const stk_watch_report *report, stk_text *out)
                  {STK_WATCH_by_thread, "for one thread that works"},
                  {STK_WATCH_by_workers, "for workers"},
                  {STK_WATCH_by_turns, "turns with other threads"},
+                 {STK_WATCH_by_balance, "waits for threads that share its work"},
                  {STK_WATCH_by_outside, "pipe from outside"},
                  {STK_WATCH_by_children, "short-lived children"},
                  {STK_WATCH_by_compiling, "compilers"},

@@ -216,6 +216,17 @@ static const stk_watch_rule rules[] = {
                 {NULL, "compare that rank's input, clocks and core binding with the others'", 0.8}},
      .source = own},
 
+    {.name = "straggler",
+     .title = "one rank works longer than the others, which wait for it in each step",
+     .cost = STK_WATCH_rank_gap,
+     .clause = {GATE(gpu_used, '<', 0.5), NEED(rank_gap, '>', 0.3), NEED(rank_most, '>', 0.7),
+                GATE(contention, '<', 0.3), TELL(ranks), TELL(cores)},
+     .remedy = {{"torch",
+                 "equal work for each rank: DistributedSampler, the same batch sizes; the slow rank's input first",
+                 0.8},
+                {NULL, "compare that rank's input and core binding with the others'", 0.8}},
+     .source = own},
+
     {.name = "communication",
      .title = "communication-bound: GPUs wait for each other's gradients",
      .cost = STK_WATCH_unused,

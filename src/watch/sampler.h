@@ -79,6 +79,8 @@ typedef struct stk_watch_asleep {
 stk_watch_asleep stk_watch_read_wait(stk_watch_sampler *sampler, int64_t process, int64_t thread);
 /* sampler_words.c: the framework, the file systems of open files. */
 stk_status stk_watch_read_words(stk_watch_sampler *sampler);
+/* sampler_talk.c: which processes of the job are connected with each other. */
+void stk_watch_read_talks(stk_watch_sampler *sampler);
 /* Whether a process of that name compiles, as frameworks let others do it for a step. */
 bool stk_watch_is_compiler(const char *name);
 /* sampler_machine.c: the machine and the control group. */

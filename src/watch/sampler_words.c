@@ -78,5 +78,6 @@ stk_status stk_watch_read_words(stk_watch_sampler *sampler)
         if (status == STK_OK) status = read_files(sampler, id);
         if (status != STK_OK) return status;
     }
+    stk_watch_read_talks(sampler);
     return STK_OK;
 }

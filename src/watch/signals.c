@@ -300,6 +300,11 @@ static void find_cores(const stk_watch_span *s, double *out)
     out[STK_WATCH_shared_threads] = stk_watch_mean(s, FIELD(shared_threads));
     out[STK_WATCH_trainer] = stk_watch_mean(s, FIELD(trainer));
     out[STK_WATCH_trainer_fill] = stk_watch_fill(s, FIELD(trainer));
+    if (stk_watch_mean(s, FIELD(n_ranks)) >= 1.5) {
+        out[STK_WATCH_ranks] = stk_watch_most(s, FIELD(n_ranks));
+        out[STK_WATCH_rank_most] = fmin(1, stk_watch_mean(s, FIELD(rank_most)));
+        out[STK_WATCH_rank_gap] = fmax(0, out[STK_WATCH_rank_most] - stk_watch_mean(s, FIELD(rank_least)));
+    }
     out[STK_WATCH_compiling] = share_above(s, FIELD(compilers), 0.5);
     out[STK_WATCH_code_growing] = find_code_growing(s);
 }

@@ -106,6 +106,7 @@
     X(by_thread, "%", "one thread works while all waits for it in %s")                                                 \
     X(by_workers, "%", "for several that work in %s")                                                                  \
     X(by_turns, "%", "threads that take turns hold it in %s")                                                          \
+    X(by_balance, "%", "threads that share its work wait for each other in %s")                                        \
     X(by_outside, "%", "for a pipe that no process of the job fills in %s")                                            \
     X(by_children, "%", "for children that run for a moment in %s")                                                    \
     X(by_compiling, "%", "compilers work in about %s")                                                                 \
@@ -117,6 +118,9 @@
     X(worker_input, "%", "each sleeps for a disk, a network or a timer %s of the time")                                \
     X(helpers, "cores", "other threads of the driving process want %s")                                                \
     X(ended, "", "the job ended by itself: %s (1: yes)")                                                               \
+    X(ranks, "", "%s ranks, which are connected with each other")                                                      \
+    X(rank_most, "%", "the busiest rank works %s of the time")                                                         \
+    X(rank_gap, "%", "that is %s of the time more than the idlest one")                                                \
     X(lagging, "%", "NCCL says that a rank lags behind, %s of the time")                                               \
     X(late_rank, "", "that is rank %s")
 

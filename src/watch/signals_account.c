@@ -212,6 +212,19 @@ static void add_states(const stk_watch_span *s, const double x[STATES], double w
     }
 }
 
+/* Threads of the driving process that share its work meet after each part of it: each waits for the slowest, which is
+ * another one each time, so that none works all the time, and together more than one does. */
+static void add_balance(const stk_watch_span *s, double runs, double *out)
+{
+    const stk_watch_signal from[] = {STK_WATCH_by_thread, STK_WATCH_by_workers, STK_WATCH_by_unknown};
+    double top = stk_watch_mean(s, FIELD(beside_top)), own = stk_watch_mean(s, FIELD(beside_own));
+    if (!(runs > 0.5 && runs + top > 1.2 && top < 1.25 * runs && top < 0.93 && own > 0.9 * top)) return;
+    for (int i = 0; i < 3; i++) {
+        out[STK_WATCH_by_balance] += out[from[i]];
+        out[from[i]] = 0;
+    }
+}
+
 /* Compilers as children, or code that is made in the process itself all the time. How much of the work that is cannot
  * be seen: half of it is taken. */
 static void add_compiling(stk_watch_signal work, double *out)
@@ -264,6 +277,7 @@ static void add_cores(const stk_watch_span *s, double *out)
     out[faults ? STK_WATCH_by_faults : STK_WATCH_by_kernel] = system;
     add_states(s, x, 1, out);
     if (!faults) add_writing(STK_WATCH_by_kernel, system, out);
+    add_balance(s, runs, out);
     add_compiling(STK_WATCH_by_compute, out);
 }
 

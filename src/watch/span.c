@@ -24,6 +24,54 @@ static size_t after_loading(const stk_watch_history *history, size_t first)
     return i < history->n && history->row[i].at_s < begin_s ? i : first;
 }
 
+/* The mean of the GPU's work over rows a to b, b not included. */
+static double work_of(const stk_watch_row *row, size_t a, size_t b)
+{
+    double sum = 0, length = 0;
+    for (size_t k = a; k < b; k++)
+        if (row[k].gpu_busy >= 0) sum += row[k].gpu_busy * row[k].length_s, length += row[k].length_s;
+    return length > 0 ? sum / length : 0;
+}
+
+/* How much of rows a to b lies in whole seconds in which the GPU works as much as that. */
+static double share_of_busy_seconds(const stk_watch_row *row, size_t a, size_t b, double level)
+{
+    double busy = 0, all = 0;
+    for (size_t k = a, from = a; k < b; k++) {
+        double length = row[k].at_s - row[from].at_s + row[from].length_s;
+        if (length < 1 && k + 1 < b) continue;
+        all += length;
+        busy += work_of(row, from, k + 1) >= level ? length : 0;
+        from = k + 1;
+    }
+    return all > 0 ? busy / all : 0;
+}
+
+/* Where a start ends that may be longer than all that follows: the work before and after it differs most there, is
+ * at least twice as much after it, and before it never was so for long, as in jobs that swing. `first` where there
+ * is none. Of a long run a start is no more than the first minute. */
+static size_t after_start(const stk_watch_history *history, size_t first, size_t last)
+{
+    const stk_watch_row *row = history->row;
+    double best = 0, sum = 0, length = 0, all = 0, all_s = 0;
+    size_t found = first;
+    for (size_t k = first; k < last; k++)
+        if (row[k].gpu_busy >= 0) all += row[k].gpu_busy * row[k].length_s, all_s += row[k].length_s;
+    for (size_t k = first; k + 1 < last && row[k].at_s - row[first].at_s < 60; k++) {
+        if (row[k].gpu_busy >= 0) sum += row[k].gpu_busy * row[k].length_s, length += row[k].length_s;
+        double left_s = all_s - length;
+        if (length < 0.5 || left_s < 0.5) continue;
+        double before = sum / length, after = (all - sum) / left_s;
+        double gain = length * left_s * (after - before) * (after - before);
+        if (after < 2 * before + 0.05 || gain <= best) continue;
+        best = gain;
+        found = k + 1;
+    }
+    if (found == first) return first;
+    double after = work_of(row, found, last);
+    return share_of_busy_seconds(row, first, found, 0.75 * after) < 0.15 ? found : first;
+}
+
 /* Frameworks try kernels before the first step: from the first second on in which the GPU works as it does later. */
 static size_t after_warm_up(const stk_watch_history *history, size_t first, size_t last)
 {
@@ -66,6 +114,7 @@ stk_watch_span stk_watch_span_find(const stk_watch_history *history, const char 
         if (!s.main_computes) first = after_loading(history, first);
         last = history->n;
     } else {
+        first = after_start(history, first, last);
         first = after_warm_up(history, first, last);
     }
     /* In the first second of work caches and clocks warm up. */

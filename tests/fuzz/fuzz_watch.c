@@ -120,6 +120,7 @@ static void check_text(uint8_t which, const char *text)
     size_t longest = strlen(text) + 20;
     bool has;
     stk_watch_call call;
+    stk_watch_connection talk;
     switch (which) {
     case 1:
         if (stk_watch_parse_stat(text, &stat) && strlen(stat.name) >= STK_WATCH_NAME) abort();
@@ -144,7 +145,10 @@ static void check_text(uint8_t which, const char *text)
     case 9:
         if (stk_watch_parse_mount(text, "/data/x", type, point)) (void)stk_watch_is_remote(type);
         break;
-    case 10: (void)stk_watch_parse_call(text, &call); break;
+    case 10:
+        (void)stk_watch_parse_call(text, &call);
+        (void)stk_watch_parse_connection(text, &a, &talk);
+        break;
     case 11:
         if (stk_watch_parse_wchan(text) >= STK_WATCH_WAITS) abort();
         break;

@@ -142,6 +142,18 @@ static void test_words(void **state)
     assert_int_equal(call.argument[2], 0x1000);
     assert_false(stk_watch_parse_call("running\n", &call));
     assert_false(stk_watch_parse_call("-1 0x7ffc 0x7f36\n", &call));
+    stk_watch_connection here, there;
+    int64_t inode;
+    assert_true(stk_watch_parse_connection(
+        "   1: 0100007F:A1B2 0200007F:1F90 01 00000000:00000000 02:000000AF 00000000     0        0 7771 2 0 20 4\n",
+        &inode, &here));
+    assert_int_equal(inode, 7771);
+    assert_true(stk_watch_parse_connection("   0: 0000000000000000FFFF00000200007F:1F90 "
+                                           "0000000000000000FFFF00000100007F:A1B2 01 0:0 0:0 0 0 0 7772 1\n",
+                                           &inode, &there));
+    assert_true(here.here == there.there && here.there == there.here && here.here != here.there);
+    assert_false(stk_watch_parse_connection("   0: 0100007F:A1B2 00000000:0000 0A 0:0 0:0 0 0 0 7 1\n", &inode, &here));
+    assert_false(stk_watch_parse_connection("  sl  local_address rem_address   st tx_queue rx_queue", &inode, &here));
     assert_int_equal(stk_watch_parse_wchan("request_wait_answer"), STK_WATCH_WAIT_REMOTE);
     assert_int_equal(stk_watch_parse_wchan("folio_wait_bit_common"), STK_WATCH_WAIT_DISK);
     assert_int_equal(stk_watch_parse_wchan("futex_wait_queue"), STK_WATCH_WAIT_LOCK);

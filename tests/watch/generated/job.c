@@ -47,6 +47,37 @@ static void doze(double s)
     nanosleep(&t, NULL);
 }
 
+static int reach(int port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0) exit(4);
+    return fd;
+}
+
+static void grow_by(int n_mib)
+{
+    char *p = n_mib ? malloc((size_t)n_mib << 20) : NULL;
+    for (size_t i = 0; p && i < (size_t)n_mib << 20; i += 4096)
+        ((volatile char *)p)[i] = 1;
+}
+
+/* What comes before the first step: data that are fetched from a slow server, or loaded and prepared by one thread. */
+static void come_late(void)
+{
+    char buffer[65536];
+    const char *port = getenv("GENERATED_DOWNLOAD"), *load = getenv("GENERATED_LOAD");
+    int fd = port ? reach(atoi(port)) : -1;
+    while (port && read(fd, buffer, sizeof(buffer)) > 0)
+        ;
+    if (port) close(fd);
+    for (double end = now() + (load ? atof(load) : 0), part = 0; now() < end; part++) {
+        compute(0.02);
+        grow_by(part < 200 ? 1 : 0);
+    }
+}
+
 /* A queue of one between a feeding thread and the driver. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -98,15 +129,6 @@ static void start(int n, void *(*run)(void *))
     pthread_t thread;
     for (int i = 0; i < n; i++)
         if (pthread_create(&thread, NULL, run, NULL) != 0) exit(3);
-}
-
-static int reach(int port)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0) exit(4);
-    return fd;
 }
 
 /* Whole messages of 4096 bytes. */
@@ -176,11 +198,8 @@ static void read_cold(void)
 static void grow(double s)
 {
     static double owed;
-    for (owed += s * n_threads; owed >= 1; owed--) {
-        char *p = malloc(1 << 20);
-        for (size_t i = 0; p && i < 1 << 20; i += 4096)
-            ((volatile char *)p)[i] = 1;
-    }
+    for (owed += s * n_threads; owed >= 1; owed--)
+        grow_by(1);
 }
 
 /* Code that is made while the job runs, as a compiler in its own process makes it. */
@@ -197,9 +216,7 @@ static void make_code(double s)
 static void *fill_cache(void *unused)
 {
     for (int i = 0; i < 250; i++) {
-        char *p = malloc(1 << 20);
-        for (size_t k = 0; p && k < 1 << 20; k += 4096)
-            ((volatile char *)p)[k] = 1;
+        grow_by(1);
         doze(0.012);
     }
     return unused;
@@ -209,13 +226,14 @@ int main(int argc, char **argv)
 {
     if (argc < 8) return 2;
     const char *mode = argv[1];
-    double end = now() + atof(argv[2]);
     work_s = atof(argv[3]) * 1e-3;
     wait_s = atof(argv[4]) * 1e-3;
     jitter = atof(argv[5]);
     n_threads = atoi(argv[6]);
     path = argv[7];
     int fd = -1;
+    if (strcmp(mode, "feeder") != 0) come_late();
+    double begin = now(), end = begin + atof(argv[2]);
     if (!strcmp(mode, "feeder")) { /* the other side of a pipe: no driver */
         for (;; write_message(1, 4096))
             compute(vary(wait_s));
@@ -243,6 +261,10 @@ int main(int argc, char **argv)
             continue;
         }
         compute(vary(work_s));
+        if (!strcmp(mode, "stuck") && now() > begin + 0.5 * (end - begin)) { /* for a lock that nobody gives back */
+            pthread_mutex_lock(&lock);
+            pthread_mutex_lock(&lock);
+        }
         if (!strcmp(mode, "timer")) doze(vary(wait_s));
         if (!strcmp(mode, "threads") || !strcmp(mode, "sleeper")) take();
         if (!strcmp(mode, "network") || !strcmp(mode, "fifo")) read_message(fd);

@@ -80,7 +80,7 @@ class Step:
     def __init__(self):
         if FRAMEWORK != "torch":
             return
-        torch.set_num_threads(N if MODE == "all" else 1)
+        torch.set_num_threads(N if MODE == "all" else len(os.sched_getaffinity(0)) if MODE == "shared" else 1)
         self.layer = torch.nn.Linear(512, 512)
         self.x = torch.randn(256, 512)
 
@@ -99,11 +99,11 @@ class Samples:
         return 10 ** 7
 
     def __getitem__(self, i):
-        if MODE.startswith("sleep"):
+        if MODE == "sleep":
             time.sleep(vary(WAIT))
-        elif MODE.startswith("decode"):
+        elif MODE in ("decode", "shared"):
             spin_c(vary(WAIT))
-        elif MODE.startswith("http"):
+        elif MODE == "http":
             urllib.request.urlopen(f"http://127.0.0.1:{PATH}/", timeout=20).read()
         return torch.zeros(8) if FRAMEWORK == "torch" else 0
 
@@ -301,7 +301,17 @@ def nothing():
         yield
 
 
-SOURCES = {"sleep": batches, "decode": batches, "http": batches, "thread": from_thread, "gil": from_many, "network": from_socket,
+def stuck():
+    """From half of the time on waits for a lock that nobody gives back."""
+    lock, begin = threading.Lock(), time.time()
+    while True:
+        if time.time() > begin + SECONDS / 2:
+            lock.acquire()
+            lock.acquire()
+        yield
+
+
+SOURCES = {"sleep": batches, "decode": batches, "shared": batches, "stuck": stuck, "http": batches, "thread": from_thread, "gil": from_many, "network": from_socket,
            "fifo": from_fifo, "stdin": from_stdin, "flock": locked, "output": printed, "faults": faulted, "kernel": kerneled,
            "save": saved, "disk": cold, "spawn": spawned, "all": nothing, "one": nothing, "busy": nothing, "launch": nothing,
            "grow": grown, "jit": made, "compile": compiled}
@@ -314,6 +324,45 @@ if os.environ.get("GENERATED_MONITOR"):  # a thread that looks at something now 
     threading.Thread(target=lambda: [time.sleep(0.2) for _ in range(10 ** 6)], daemon=True).start()
 if os.environ.get("GENERATED_CACHE"):  # one that is filled at first and then stays
     threading.Thread(target=lambda: [(KEPT.append(b"x" * (1 << 20)), time.sleep(0.012)) for _ in range(250)], daemon=True).start()
+
+
+def come_late():
+    """What comes before the first step: data that are fetched from a slow server, or loaded and prepared by one thread."""
+    if os.environ.get("GENERATED_DOWNLOAD"):
+        with socket.create_connection(("127.0.0.1", int(os.environ["GENERATED_DOWNLOAD"]))) as s:
+            while s.recv(65536):
+                pass
+    late_end = time.perf_counter() + float(os.environ.get("GENERATED_LOAD", 0))
+    while time.perf_counter() < late_end:
+        spin(0.02)
+        if len(KEPT) < 200:
+            KEPT.append(b"x" * (1 << 20))
+
+
+def gloo():
+    """Two ranks that sum gradients in each step, one of which has more to do; a launcher waits for both."""
+    pids = []
+    for rank in range(2):
+        pid = os.fork()
+        if pid == 0:
+            import torch.distributed as dist
+            dist.init_process_group("gloo", init_method=f"file://{os.environ['BENCH_WORK']}/meet", rank=rank, world_size=2)
+            step, gradients, begin = Step(), torch.zeros(1 << 16), time.time()
+            while True:
+                step(vary(WORK + (WAIT if rank == N else 0)))
+                gradients[0] = time.time() - begin > SECONDS
+                dist.all_reduce(gradients)
+                if gradients[0] > 0:
+                    os._exit(0)
+        pids.append(pid)
+    for pid in pids:
+        os.waitpid(pid, 0)
+    os._exit(0)
+
+
+come_late()
+if MODE == "gloo":
+    gloo()
 if MODE == "ranks":  # one GPU each; all but the slow one work all the time
     index = 1 if os.fork() else 0
     step, share = GpuStep(index), WORK / (WORK + WAIT) if index else 1

@@ -16,6 +16,10 @@
  * FAKE_NVML_HOST    what is added to numbers of processes, as a host has others than a container
  * FAKE_NVML_BLOCK   the name of a call that never returns, as with a driver that hangs
  * FAKE_NVML_FAIL    names of calls, separated by commas, that say "not supported"; "all"
+ * FAKE_NVML_CODE    what they say instead, a number
+ * FAKE_NVML_LATE    seconds after which they begin to fail; 0
+ * FAKE_NVML_NAME    what the GPUs are called
+ * FAKE_NVML_JUNK    1: numbers that no GPU has
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +77,10 @@ static double setting(const char *name, double default_value)
 
 static int fails(const char *symbol)
 {
+    static int64_t begin_ns;
     const char *list = getenv("FAKE_NVML_FAIL");
+    if (!begin_ns) begin_ns = now_ns();
+    if ((double)(now_ns() - begin_ns) < 1e9 * setting("FAKE_NVML_LATE", 0)) return 0;
     return list && (!strcmp(list, "all") || strstr(list, symbol));
 }
 
@@ -86,7 +93,7 @@ static void block(const char *symbol)
 
 #define REFUSE                                                                                                         \
     block(__func__);                                                                                                   \
-    if (fails(__func__)) return NOT_SUPPORTED
+    if (fails(__func__)) return (nvml_result)setting("FAKE_NVML_CODE", NOT_SUPPORTED)
 
 /* How long the running kernel has run. */
 static int64_t open_ns(const meter_slot *slot, int64_t now)
@@ -145,6 +152,12 @@ static void look(struct nvml_device_st *device)
     device->busy_ns = busy;
     device->work_ns = work;
     device->pcie_bytes = bytes;
+}
+
+/* What is told instead of a number: the number, or junk. */
+static unsigned told(double value)
+{
+    return setting("FAKE_NVML_JUNK", 0) > 0 ? 4294967295u : (unsigned)value;
 }
 
 static int lives(const meter_slot *slot)
@@ -208,7 +221,8 @@ nvml_result nvmlDeviceGetName(nvml_device device, char *name, unsigned n)
 {
     (void)device;
     REFUSE;
-    snprintf(name, n, "Played GPU");
+    const char *wanted = getenv("FAKE_NVML_NAME");
+    snprintf(name, n, "%s", wanted ? wanted : "Played GPU");
     return WELL;
 }
 
@@ -218,8 +232,8 @@ nvml_result nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *
     REFUSE;
     look(device);
     if (setting("FAKE_NVML_MIG", 0) > 0) return NOT_SUPPORTED;
-    out->gpu = (unsigned)(100 * device->busy + 0.5);
-    out->memory = (unsigned)(60 * device->work);
+    out->gpu = told(100 * device->busy + 0.5);
+    out->memory = told(60 * device->work);
     return WELL;
 }
 
@@ -232,6 +246,7 @@ nvml_result nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *out)
     for (int i = 0; shared && i < METER_SLOTS; i++)
         if (lives(&shared->slot[device->index][i]) || setting("FAKE_NVML_KEEP", 0) > 0)
             out->used += (unsigned long long)shared->slot[device->index][i].memory_mb << 20;
+    if (setting("FAKE_NVML_JUNK", 0) > 0) out->used = ~0ull;
     out->free = out->total - out->used;
     return WELL;
 }
@@ -241,7 +256,7 @@ nvml_result nvmlDeviceGetPowerUsage(nvml_device device, unsigned *mw)
 {
     REFUSE;
     look(device);
-    *mw = (unsigned)(1000 * watts_of(device));
+    *mw = told(1000 * watts_of(device));
     return WELL;
 }
 
@@ -250,7 +265,7 @@ nvml_result nvmlDeviceGetTotalEnergyConsumption(nvml_device device, unsigned lon
 {
     REFUSE;
     look(device);
-    *mj = (unsigned long long)(1e6 + 1000 * device->joules);
+    *mj = setting("FAKE_NVML_JUNK", 0) > 0 ? ~0ull : (unsigned long long)(1e6 + 1000 * device->joules);
     return WELL;
 }
 
@@ -259,7 +274,7 @@ nvml_result nvmlDeviceGetEnforcedPowerLimit(nvml_device device, unsigned *mw)
 {
     (void)device;
     REFUSE;
-    *mw = (unsigned)(1000 * setting("FAKE_NVML_LIMIT", most_w));
+    *mw = told(1000 * setting("FAKE_NVML_LIMIT", most_w));
     return WELL;
 }
 
@@ -272,7 +287,7 @@ nvml_result nvmlDeviceGetClockInfo(nvml_device device, int kind, unsigned *mhz)
     double above = device->celsius - HOT;
     /* Power goes with the third power of the clock, as voltage follows it. */
     double capped = 0.97 * cbrt(watts_of(device) / wanted_watts(device));
-    *mhz = (unsigned)(MOST_MHZ * (above > 0 ? (above > 20 ? 0.5 : 0.8 - 0.015 * above) : capped));
+    *mhz = told(MOST_MHZ * (above > 0 ? (above > 20 ? 0.5 : 0.8 - 0.015 * above) : capped));
     return WELL;
 }
 
@@ -282,7 +297,7 @@ nvml_result nvmlDeviceGetMaxClockInfo(nvml_device device, int kind, unsigned *mh
     (void)device;
     (void)kind;
     REFUSE;
-    *mhz = MOST_MHZ;
+    *mhz = told(MOST_MHZ);
     return WELL;
 }
 
@@ -292,7 +307,7 @@ nvml_result nvmlDeviceGetTemperature(nvml_device device, int kind, unsigned *cel
     (void)kind;
     REFUSE;
     look(device);
-    *celsius = (unsigned)device->celsius;
+    *celsius = told(device->celsius);
     return WELL;
 }
 
@@ -328,7 +343,7 @@ nvml_result nvmlDeviceGetMigMode(nvml_device device, unsigned *now, unsigned *la
 
 static nvml_result put(unsigned *out, unsigned value)
 {
-    *out = value;
+    *out = told(value);
     return WELL;
 }
 

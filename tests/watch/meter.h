@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum { METER_GPUS = 24, METER_SLOTS = 8 };
+enum { METER_GPUS = 32, METER_SLOTS = 8 };
 
 typedef struct meter_slot {
     int64_t pid;        /* 0: free */

@@ -5,7 +5,7 @@ import select
 import struct
 import time
 
-GPUS, SLOTS, FIELDS, TOTAL_MB = 24, 8, 8, 81920
+GPUS, SLOTS, FIELDS, TOTAL_MB = 32, 8, 8, 81920
 PID, SINCE, BUSY, WORK, PERMILLE, MEMORY, PCIE, UNTIL = range(8)
 BYTES = GPUS * SLOTS * FIELDS * 8
 

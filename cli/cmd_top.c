@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,21 +18,26 @@
 
 #include "cli.h"
 #include "stoker/printable.h"
+#include "top.h"
 #include "watch/nvml.h"
 #include "watch/own.h"
 #include "watch/sampler.h"
 
-enum { PATH_BYTES = 4096, LINE_BYTES = 512, MOST_LINES = 64, BAR = 20 };
+enum { PATH_BYTES = 4096, LINE_BYTES = 512, MOST_LINES = 64, BAR = 20, MOST_PROCESSES = 6 };
 
-static const cli_option options[] = {{"--once", NULL, "prints what there is after half a second, and ends"},
-                                     {"--every", "SECONDS", "between two pictures, 1 to 60; default: 2"},
-                                     {NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"--once", NULL, "prints what there is after half a second, and ends"},
+    {"--every", "SECONDS", "between two pictures, 1 to 60; default: 2"},
+    {"--sort", "cores|memory|gpu|pid", "which of the processes come first; default: cores"},
+    {NULL, NULL, NULL}};
 
 typedef struct top {
     char folder[PATH_BYTES]; /* "": no run */
     int64_t pid;             /* 0: none */
     stk_watch_sampler sampler;
     stk_watch_sample before;
+    top_order order;
+    int64_t sorted[TOP_MOST_PROCESSES]; /* ids of the job's processes, in that order */
     char line[MOST_LINES][LINE_BYTES];
     int n_lines;
 } top;
@@ -203,12 +207,13 @@ static double rate(int64_t now, int64_t before, double s)
 static void add_machine(top *t, double s)
 {
     const stk_watch_machine *m = &t->sampler.sample.machine, *b = &t->before.machine;
-    char bars[CLI_BAR], x[CLI_TEXT], y[CLI_TEXT], z[CLI_TEXT], w[CLI_TEXT];
+    char spark[TOP_SPARK_TEXT], bars[CLI_BAR], x[CLI_TEXT], y[CLI_TEXT], z[CLI_TEXT], w[CLI_TEXT];
     double n = m->n_cpus > 0 ? (double)m->n_cpus : 1, busy = rate(m->busy_ms, b->busy_ms, s) / 1000;
     if (busy > n) busy = n;
-    add_line(t, "cores    %s %5.1f %% of %.0f; %" PRId64 " runnable; disk wait %.1f %%",
-             cli_bar_text(busy / n, BAR, bars), 100 * busy / n, n, m->n_runnable > 0 ? m->n_runnable : 0,
-             100 * rate(m->iowait_ms, b->iowait_ms, s) / 1000 / n);
+    top_spark_add(0, busy / n);
+    add_line(t, "cores    %s %5.1f %% of %.0f %s; %" PRId64 " runnable; disk wait %.1f %%",
+             cli_bar_text(busy / n, BAR - TOP_SPARK, bars), 100 * busy / n, n, top_spark_text(0, spark),
+             m->n_runnable > 0 ? m->n_runnable : 0, 100 * rate(m->iowait_ms, b->iowait_ms, s) / 1000 / n);
     double total = (double)m->memory_kb * 1024, used = total - (double)m->available_kb * 1024;
     if (m->memory_kb > 0)
         add_line(t, "memory   %s %s of %s; swap %s", cli_bar_text(used / total, BAR, bars), cli_bytes(used, x),
@@ -244,15 +249,32 @@ static const char *known(int64_t x, double scale, int digits, char out[CLI_TEXT]
     return out;
 }
 
+/* As much of a GPU's name as a line has room for; its maker is known. */
+static const char *gpu_name(const top *t, int64_t id, char out[CLI_TEXT])
+{
+    const char *text;
+    out[0] = 0;
+    for (size_t i = 0; (text = stk_watch_facts_get(&t->sampler.facts, "gpu", i)); i++) {
+        char *end;
+        if (strtoll(text, &end, 10) != id || strncmp(end, ": ", 2) != 0) continue;
+        end += strncmp(end, ": NVIDIA ", 9) ? 2 : 9;
+        snprintf(out, CLI_TEXT, "%.11s", end);
+    }
+    return out;
+}
+
 static void add_gpus(top *t)
 {
-    char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT], h[CLI_TEXT];
+    char spark[TOP_SPARK_TEXT], a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT],
+        h[CLI_TEXT];
     for (size_t i = 0; i < t->sampler.sample.gpus.n; i++) {
         const stk_watch_gpu *g = stk_watch_gpu_at(&t->sampler.sample, i);
         bool is_slowed = g->slowdown_mask > 0 && g->slowdown_mask != NVML_SLOW_IDLE;
-        add_line(t, "gpu %-2" PRId64 "   busy %s%%  sm %s%%  tensor %s%%  dram %s%%%s", g->id,
-                 permille(g->busy_permille, a), permille(g->sm_permille, b), permille(g->tensor_permille, c),
-                 permille(g->dram_permille, d), is_slowed ? "  SLOWED" : "");
+        top_spark_add(-1 - g->id, (double)g->busy_permille / 1000);
+        add_line(t, "gpu %-2" PRId64 "   busy %s%% %s sm %s%% tensor %s%% dram %s%%%s  %s", g->id,
+                 permille(g->busy_permille, a), top_spark_text(-1 - g->id, spark), permille(g->sm_permille, b),
+                 permille(g->tensor_permille, c), permille(g->dram_permille, d), is_slowed ? "  SLOWED" : "",
+                 gpu_name(t, g->id, f));
         add_line(t, "         %s of %s GiB  %s of %s W  %s of %s MHz  %s C", known(g->memory_used_mb, 1.0 / 1024, 1, a),
                  known(g->memory_mb, 1.0 / 1024, 1, b), known(g->power_mw, 1e-3, 0, c),
                  known(g->power_limit_mw, 1e-3, 0, d), known(g->clock_mhz, 1, 0, e), known(g->clock_most_mhz, 1, 0, f),
@@ -260,36 +282,18 @@ static void add_gpus(top *t)
     }
 }
 
-/* The program's name as it was called. */
-static void read_name(int64_t pid, char out[32])
-{
-    char path[64], text[512];
-    snprintf(path, sizeof(path), "/proc/%" PRId64 "/cmdline", pid);
-    FILE *file = fopen(path, "re");
-    size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
-    if (file) fclose(file);
-    text[n] = 0;
-    char *slash = strrchr(text, '/');
-    snprintf(out, 32, "%.16s", slash ? slash + 1 : text);
-}
-
 static void add_processes(top *t, double s)
 {
-    enum { MOST = 6 };
-    char name[32], a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT];
-    size_t n = t->sampler.sample.processes.n;
+    char line[LINE_BYTES];
+    size_t n = t->sampler.sample.processes.n, most = MOST_PROCESSES;
     if (t->pid == 0 || n == 0) return;
-    add_line(t, "    pid  name             threads  cores  resident     read/s  written/s");
-    for (size_t i = 0; i < n && i < MOST; i++) {
-        const stk_watch_process *p = stk_watch_process_at(&t->sampler.sample, i);
-        const stk_watch_process *old = stk_watch_list_find(&t->before.processes, p->id);
-        read_name(p->id, name);
-        add_line(t, "%7" PRId64 "  %-16s %7" PRId64 "  %5.2f  %8s  %9s  %9s", p->id, name, p->n_threads,
-                 old ? rate(p->cpu_us, old->cpu_us, s) / 1e6 : 0, cli_bytes((double)p->resident_kb * 1024, a),
-                 cli_bytes(old ? rate(p->read_kb, old->read_kb, s) * 1024 : 0, b),
-                 cli_bytes(old ? rate(p->written_kb, old->written_kb, s) * 1024 : 0, c));
+    top_sort(&t->sampler.sample, &t->before, s, t->order, t->sorted);
+    add_line(t, "%s", top_process_head);
+    for (size_t i = 0; i < n && i < most; i++) {
+        top_process_line(&t->sampler.sample, &t->before, t->sorted[i], s, line, sizeof(line));
+        add_line(t, "%s", line);
     }
-    if (n > MOST) add_line(t, "         and %zu more", n - MOST);
+    if (n > most) add_line(t, "         and %zu more", n - most);
 }
 
 /* --- pictures --- */
@@ -328,18 +332,23 @@ static void draw(const top *t)
     printf("\033[H");
     for (int i = 0; i < t->n_lines && i < rows - 1; i++)
         printf("%.*s\033[K\n", (int)cli_fit(t->line[i], columns - 1), t->line[i]);
-    printf("\033[J\033[%d;1Hq ends", rows);
+    printf("\033[J\033[%d;1Hq ends  c m g p: sort by cores, memory, GPU memory, number  k: end a process", rows);
     fflush(stdout);
 }
 
-/* True when 'q' was pressed or a signal came within that time. */
-static bool wait_for_end(int ms)
+/* Serves keys until a picture is due; true: it is over. */
+static bool serve_keys(top *t, int ms)
 {
-    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    char key;
-    if (cli_stopped()) return true;
-    if (poll(&input, 1, ms) <= 0) return cli_stopped();
-    return read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q' || key == 3;
+    char said[CLI_TEXT];
+    for (char key = top_read_key(ms); key;) {
+        if (key == 'q' || key == 'Q') return true;
+        top_order_by_key(key, &t->order);
+        if (key != 'k') break;
+        top_end_process(&t->sampler.sample, said);
+        top_ask(said, "");
+        key = top_read_key(1500); /* time to read it */
+    }
+    return false;
 }
 
 static int show(top *t, int every_ms)
@@ -357,7 +366,7 @@ static int show(top *t, int every_ms)
     bool goes_on = look(t, 300);
     while (goes_on) {
         draw(t);
-        if (wait_for_end(every_ms)) break;
+        if (serve_keys(t, every_ms)) break;
         goes_on = look(t, 0);
     }
     printf("\033[?25h\033[?1049l");
@@ -374,6 +383,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words > 1) return cli_usage(verb, "top takes one run or process, and there are %d", args.n_words);
     if (!cli_number(&args, "--every", 1, 60, 2, &every)) return CLI_USAGE;
+    const char *order = cli_value(&args, "--sort");
+    if (order && !top_order_by_name(order, &t.order))
+        return cli_usage(verb, "--sort is cores, memory, gpu or pid, and not '%s'", order);
     int code = find_job(verb, args.n_words ? args.word[0] : NULL, &t);
     if (code != CLI_OK) return code;
     stk_watch_config config = {.pid = t.pid ? t.pid : (int64_t)getpid(), .interval_us = 500000, .each_whole = true};
@@ -399,5 +411,6 @@ static int run(const cli_verb *verb, int argc, char **argv)
 const cli_verb cli_top = {
     "top", "[RUN|PID] [OPTION...]",
     "Shows a run and its machine, live. Loss and speed, where the run's time goes, cores, memory, IO, GPUs "
-    "and the run's processes. Without a name, the run that trains in ./runs.",
+    "and the run's processes, which keys sort and, after a question, end. Without a name, the run that trains in "
+    "./runs.",
     options, .run = run};

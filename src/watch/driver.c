@@ -173,8 +173,10 @@ static stk_status take(stk_watch_driver *driver, stk_watch_sample *sample, stk_w
     if (driver->status != STK_OK) return stk_fail_memory(sizeof(stk_watch_gpu));
     for (size_t i = 0; i < driver->view.processes.n; i++) {
         const stk_watch_process *seen = stk_watch_process_at(&driver->view, i);
-        stk_watch_process *own = seen->holds_gpu == 1 ? stk_watch_list_find(&sample->processes, seen->id) : NULL;
-        if (own) own->holds_gpu = 1;
+        stk_watch_process *own = stk_watch_list_find(&sample->processes, seen->id);
+        if (!own) continue;
+        if (seen->holds_gpu == 1) own->holds_gpu = 1;
+        own->gpu_mb = seen->gpu_mb;
     }
     return stk_watch_list_copy(&sample->gpus, &driver->view.gpus);
 }

@@ -38,34 +38,25 @@ static double find_cost(const stk_watch_rule *rule, const stk_watch_signals *sig
     return isnan(cost) ? NAN : fmax(0, fmin(1, cost));
 }
 
-/* How often first verdicts are right, set by hand to agree with generated jobs (tests/watch/generated, seeds below
- * 201), by how far a part of the account leads, and by how clearly the signals of another rule agree; in between, on a
- * line. */
-enum { POINTS = 4 };
-static const double by_lead[POINTS][2] = {{0, 0.6}, {0.1, 0.8}, {0.3, 0.93}, {0.6, 0.97}};
-static const double by_score[POINTS][2] = {{0.4, 0.6}, {0.6, 0.8}, {0.75, 0.93}, {1, 0.97}};
-
-static double trust(const double points[POINTS][2], double x)
-{
-    int i = 1;
-    while (i < POINTS - 1 && x > points[i][0])
-        i++;
-    double t = (x - points[i - 1][0]) / (points[i][0] - points[i - 1][0]);
-    return points[i - 1][1] + fmax(0, fmin(1, t)) * (points[i][1] - points[i - 1][1]);
-}
-
 static bool is_of_account(const stk_watch_rule *rule)
 {
     return rule->cost >= STK_WATCH_by_compute && rule->cost <= STK_WATCH_by_unknown;
 }
 
-/* By how much a part of an account is larger than the next one that is no computing. */
+/* How far a share of the time may be off that was seen N times a second, of which looks next to each other are alike:
+ * one standard error. */
+static double error_of(double share, const stk_watch_signals *signals)
+{
+    return sqrt(share * (1 - share) / (3 * fmax(1, signals->end_s - signals->begin_s)));
+}
+
+/* By how much a part of an account is larger than the next one that is no computing, beyond what the two may be off. */
 static double find_lead(stk_watch_signal part, const stk_watch_signals *signals)
 {
-    double next = 0;
+    double next = 0, own = fmax(0, fmin(1, signals->value[part]));
     for (int i = STK_WATCH_by_host; i <= STK_WATCH_by_unknown; i++)
         if (i != (int)part) next = fmax(next, signals->value[i]);
-    return fmax(0, fmin(1, signals->value[part] - next));
+    return fmax(0, fmin(1, own - next - error_of(own, signals)));
 }
 
 /* How far the cost may be off. A sleeping thread is looked at ten times a second, and neighbouring looks are alike;
@@ -73,7 +64,7 @@ static double find_lead(stk_watch_signal part, const stk_watch_signals *signals)
 static void find_range(stk_watch_verdict *v, const stk_watch_signals *signals)
 {
     const double *x = signals->value;
-    double length_s = fmax(1, signals->end_s - signals->begin_s), cost = v->cost;
+    double cost = v->cost;
     v->least = 0.5 * cost;
     v->most = cost;
     if (isnan(cost)) return;
@@ -83,7 +74,7 @@ static void find_range(stk_watch_verdict *v, const stk_watch_signals *signals)
         v->most =
             fmin(0.95, cost + fmax(0, x[x[STK_WATCH_gpu_used] > 0.5 ? STK_WATCH_by_thread : STK_WATCH_by_compute]));
     } else if (is_of_account(v->rule)) {
-        double off = 0.05 + 1.6 * sqrt(cost * (1 - cost) / (3 * length_s)) + (x[STK_WATCH_gpu_used] > 0.5 ? 0.05 : 0);
+        double off = 0.05 + 1.6 * error_of(cost, signals) + (x[STK_WATCH_gpu_used] > 0.5 ? 0.05 : 0);
         v->least = fmax(0, cost - off);
         v->most = fmin(0.5 + 0.5 * cost, cost + off); /* what is left of a step does not vanish with its cause */
     }
@@ -118,7 +109,11 @@ static bool apply(const stk_watch_rule *rule, const stk_watch_signals *signals, 
     find_range(out, signals);
     double agreeing = (double)out->n_agree / n_clauses;
     double score = 0.5 * agreeing + 0.5 * margins / out->n_agree;
-    out->confidence = is_of_account(rule) ? trust(by_lead, find_lead(rule->cost, signals)) : trust(by_score, score);
+    out->kind = is_of_account(rule) ? STK_WATCH_OF_ACCOUNT
+                : rule->is_healthy  ? STK_WATCH_OF_HEALTHY
+                                    : STK_WATCH_OF_OTHER;
+    out->strength = is_of_account(rule) ? find_lead(rule->cost, signals) : score;
+    out->confidence = stk_watch_trust(out->kind, out->strength);
     return true;
 }
 

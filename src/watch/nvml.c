@@ -209,6 +209,7 @@ static void read_graphics(stk_watch_nvml *nvml, int i, stk_watch_sample *sample,
         int64_t mb = list[k].used == ~0ull ? 0 : (int64_t)(list[k].used >> 20);
         *(own ? &gpu->own_mb : &gpu->other_mb) += mb;
         if (!own) continue;
+        own->gpu_mb += mb;
         gpu->n_own++;
         own->holds_gpu = 1;
     }
@@ -230,7 +231,9 @@ static void read_processes(stk_watch_nvml *nvml, int i, stk_watch_sample *sample
         bool is_own = own || is_adopted(nvml, i, list[k].pid);
         *(is_own ? &gpu->own_mb : &gpu->other_mb) += mb;
         *(is_own ? &gpu->n_own : &gpu->n_other) += 1;
-        if (own) own->holds_gpu = 1;
+        if (!own) continue;
+        own->holds_gpu = 1;
+        own->gpu_mb += mb;
     }
     read_graphics(nvml, i, sample, gpu, list, n, facts);
 }
@@ -314,6 +317,8 @@ static void read_fast(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch
 
 stk_status stk_watch_nvml_read(stk_watch_nvml *nvml, bool is_slow, stk_watch_sample *sample, stk_watch_facts *facts)
 {
+    for (size_t k = 0; is_slow && k < sample->processes.n; k++)
+        stk_watch_process_at(sample, k)->gpu_mb = 0;
     for (int i = 0; i < nvml->n_gpus; i++) {
         if (!nvml->device[i]) continue;
         stk_watch_gpu *gpu = stk_watch_list_add(&sample->gpus, i);

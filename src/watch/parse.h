@@ -62,8 +62,8 @@ typedef struct stk_watch_call {
 } stk_watch_call;
 bool stk_watch_parse_call(const char *text, stk_watch_call *out);
 
-/* A line of /proc/net/tcp or tcp6: the socket's inode, and both ends as address (the last 32 bits) times 65536 and port;
- * false: no line of an established connection. */
+/* A line of /proc/net/tcp or tcp6: the socket's inode, and both ends as address (the last 32 bits) times 65536 and
+ * port; false: no line of an established connection. */
 typedef struct stk_watch_connection {
     int64_t here, there;
 } stk_watch_connection;

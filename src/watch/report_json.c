@@ -41,6 +41,7 @@ static void add_member(stk_text *out, const char *name, const char *text)
 
 static void add_verdict(const stk_watch_report *report, int i_verdict, stk_text *out)
 {
+    static const char *const kinds[STK_WATCH_TRUST_KINDS] = {"account", "other", "healthy"};
     int order[STK_WATCH_REMEDIES];
     const stk_watch_verdict *verdict = &report->verdict[i_verdict];
     int n = stk_watch_remedies(report->verdict, i_verdict, report->facts, order);
@@ -48,9 +49,9 @@ static void add_verdict(const stk_watch_report *report, int i_verdict, stk_text 
     add_member(out, "name", verdict->rule->name);
     stk_text_add(out, ", ");
     add_member(out, "title", verdict->rule->title);
-    stk_text_add(out,
-                 ", \"healthy\": %s, \"confidence\": %.2f, \"share\": ", verdict->rule->is_healthy ? "true" : "false",
-                 verdict->confidence);
+    stk_text_add(out, ", \"healthy\": %s, \"confidence\": %.2f, \"kind\": \"%s\", \"strength\": %.3f, \"share\": ",
+                 verdict->rule->is_healthy ? "true" : "false", verdict->confidence, kinds[verdict->kind],
+                 verdict->strength);
     add_number(out, verdict->beyond);
     stk_text_add(out, ", \"alone\": ");
     add_number(out, verdict->cost);

@@ -6,6 +6,7 @@
 #define STK_WATCH_RULES_H
 
 #include "watch/signals.h"
+#include "watch/trust.h"
 
 enum { STK_WATCH_CLAUSES = 12, STK_WATCH_REMEDIES = 9, STK_WATCH_VERDICTS = 6, STK_WATCH_EVIDENCE = 12 };
 
@@ -48,7 +49,9 @@ const stk_watch_rule *stk_watch_rules(size_t *n);
 
 typedef struct stk_watch_verdict {
     const stk_watch_rule *rule;
-    double confidence;  /* 0 to 1 */
+    stk_watch_trust_kind kind;
+    double strength;    /* 0 to 1: how far it leads, or how clearly its signals agree */
+    double confidence;  /* 0 to 1: how often such a verdict is right */
     double cost;        /* share of the time that was judged, were it the only cause; NaN: not a matter of time */
     double least, most; /* what it may be instead; most is NaN where cost is */
     double beyond;      /* the part of it that no earlier verdict has counted: those of a report sum up to 1 at most */

@@ -48,8 +48,8 @@ static double share_of_busy_seconds(const stk_watch_row *row, size_t a, size_t b
 }
 
 /* Where a start ends that may be longer than all that follows: the work before and after it differs most there, is
- * at least twice as much after it, and before it never was so for long, as in jobs that swing. `first` where there
- * is none. Of a long run a start is no more than the first minute. */
+ * at least twice as much after it, and was neither so before it for long nor less after it, as in jobs that swing.
+ * `first` where there is none. Of a long run a start is no more than the first minute. */
 static size_t after_start(const stk_watch_history *history, size_t first, size_t last)
 {
     const stk_watch_row *row = history->row;
@@ -60,7 +60,7 @@ static size_t after_start(const stk_watch_history *history, size_t first, size_t
     for (size_t k = first; k + 1 < last && row[k].at_s - row[first].at_s < 60; k++) {
         if (row[k].gpu_busy >= 0) sum += row[k].gpu_busy * row[k].length_s, length += row[k].length_s;
         double left_s = all_s - length;
-        if (length < 0.5 || left_s < 0.5) continue;
+        if (length < 0.5 || left_s < 2) continue;
         double before = sum / length, after = (all - sum) / left_s;
         double gain = length * left_s * (after - before) * (after - before);
         if (after < 2 * before + 0.05 || gain <= best) continue;
@@ -68,8 +68,10 @@ static size_t after_start(const stk_watch_history *history, size_t first, size_t
         found = k + 1;
     }
     if (found == first) return first;
-    double after = work_of(row, found, last);
-    return share_of_busy_seconds(row, first, found, 0.75 * after) < 0.15 ? found : first;
+    double level = 0.6 * work_of(row, found, last);
+    bool is_clear = share_of_busy_seconds(row, first, found, level) < 0.15 &&
+                    share_of_busy_seconds(row, found, last, level) > 0.85;
+    return is_clear ? found : first;
 }
 
 /* Frameworks try kernels before the first step: from the first second on in which the GPU works as it does later. */

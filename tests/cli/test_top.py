@@ -43,6 +43,62 @@ def live(folder):
     return pictures[0] if pictures else ""
 
 
+def keys():
+    """Processes are sorted and ended from the live view, the latter only after a question."""
+    child = "import time; x = bytearray(120 << 20); time.sleep(60)"
+    script = f"sleep 60 & python3 -c '{child}' & while :; do :; done"
+    job = subprocess.Popen(["sh", "-c", script], start_new_session=True)
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    top = subprocess.Popen([STOKER, "top", str(job.pid), "--every", "1"], stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    seen = b""
+
+    def until(found):
+        """Reads on until it is shown in what comes; returns what matched."""
+        nonlocal seen
+        seen, deadline = b"", time.time() + 30
+        while time.time() < deadline:
+            match = re.search(found, seen, re.S)
+            if match:
+                return match
+            if select.select([master], [], [], 1)[0]:
+                seen += os.read(master, 65536)
+        check(False, f"{found} is not shown: {seen[-1500:]}")
+        return None
+
+    try:
+        until(rb"pid  name.*?\n *%d  sh" % job.pid)
+        os.write(master, b"m")
+        until(rb"pid  name[^\n]*\n *\d+  python3")
+        os.write(master, b"p")
+        until(rb"pid  name[^\n]*\n *%d  sh" % job.pid)
+        sleeper = until(rb"\n *(\d+)  sleep ")
+        number = int(sleeper.group(1)) if sleeper else 0
+        for answer, said in (b"n", rb"nothing was ended"), (b"y", rb"asked process %d to end" % number):
+            os.write(master, b"k%d\r" % number)
+            until(rb"end %d \(sleep\)\?" % number)
+            check(os.path.exists(f"/proc/{number}"), "nothing is ended before the answer")
+            os.write(master, answer)
+            until(said)
+        os.write(master, b"k1\r")
+        until(rb"no process '1' in this job")
+        for _ in range(100):
+            with open(f"/proc/{number}/stat") if os.path.exists(f"/proc/{number}/stat") else open(os.devnull) as f:
+                state = f.read().rpartition(") ")[2][:1]
+            if state in ("", "Z"):
+                break
+            time.sleep(0.1)
+        check(state in ("", "Z"), f"what was confirmed is ended: {state}")
+        os.write(master, b"q")
+        check(top.wait(timeout=20) == 0, "q ends it")
+    finally:
+        top.kill()
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+        os.close(master)
+
+
 def gpus():
     """Two lines for each of two played GPUs, in 80 columns."""
     played = os.path.join(os.path.dirname(STOKER), "tests", "libfake_nvml.so")
@@ -51,9 +107,10 @@ def gpus():
         return
     os.makedirs("driver")
     os.symlink(played, "driver/libnvidia-ml.so.1")
-    text = accepted(["top", "--once"], "gpu 0", "gpu 1", env=dict(os.environ, LD_LIBRARY_PATH="driver", FAKE_NVML_GPUS="2")).stdout
+    text = accepted(["top", "--once"], "gpu 0", "gpu 1", env=dict(os.environ, LD_LIBRARY_PATH="driver", FAKE_NVML_GPUS="2", FAKE_NVML_NAME="NVIDIA X\x1b[2JY 80GB")).stdout
     lines = text.splitlines()
     at = [i for i, line in enumerate(lines) if line.startswith("gpu ")]
+    check("  X" in text and "\x1b" not in text, f"the name, made harmless: {text!r}")
     check(len(at) == 2 and all(re.search(r" W .* MHz .* C$", lines[i + 1]) for i in at), f"power, clock, heat: {text}")
     check(all(len(line) < 80 for line in lines), f"it fits 80 columns: {text}")
 
@@ -102,6 +159,8 @@ os.remove("runs/small/metrics.jsonl")
 os.rename("metrics.jsonl", "runs/small/metrics.jsonl")
 accepted(["top", "--once"], "no run is training")
 gpus()
+keys()
+refused(["top", "--once", "--sort", "x"], 2, "cores, memory, gpu or pid")
 refused(["top", "runs/none", "--once"], 1, "holds no run")
 refused(["top", "999999999", "--once"], 1, "no process 999999999")
 refused(["top", "a", "b"], 2, "one run or process")

@@ -3,6 +3,7 @@ import concurrent.futures
 import json
 import os
 import subprocess
+import sys
 
 from drawn import HEALTHY, draw
 
@@ -16,6 +17,8 @@ MEANWHILE = {"sleeper", "network", "fifo", "output", "threads", "thread", "stdin
 def judge(seed, folder, build):
     """The first verdict and its confidence, and the whole report."""
     done = subprocess.run([f"{build}/stoker-watch", "--json", "--replay", f"{folder}/{seed}.rec"], capture_output=True, text=True)
+    if not done.stdout:
+        sys.exit(f"seed {seed} could not be judged: {done.returncode} {done.stderr}")
     report = json.loads(done.stdout)
     first = (report["verdicts"] or [{"name": "", "confidence": 0}])[0]
     return first["name"], first["confidence"], report

@@ -134,7 +134,10 @@ static int64_t find_trainer(const stk_watch_sample *sample, int64_t first)
             if ((p->parent == first || !self) && p->id != first && (!busiest || p->cpu_us > busiest->cpu_us))
                 busiest = p;
         }
-        if (!busiest || (self && (self->cpu_us > 300000 || self->cpu_us * 50 > busiest->cpu_us))) return first;
+        /* A launcher has loaded much, too, and then waits for those that it started. */
+        bool launches = self && busiest && self->wait == STK_WATCH_WAIT_CHILD && self->cpu_us < busiest->cpu_us;
+        if (!busiest || (self && !launches && (self->cpu_us > 300000 || self->cpu_us * 50 > busiest->cpu_us)))
+            return first;
         first = busiest->id;
     }
     return first;

@@ -219,7 +219,7 @@ static const stk_watch_rule rules[] = {
     {.name = "straggler",
      .title = "one rank works longer than the others, which wait for it in each step",
      .cost = STK_WATCH_rank_gap,
-     .clause = {GATE(gpu_used, '<', 0.5), NEED(rank_gap, '>', 0.3), NEED(rank_most, '>', 0.7), GATE(waited, '<', 0.25),
+     .clause = {GATE(gpu_used, '<', 0.5), NEED(rank_most, '>', 0.7), NEED(rank_gap, '>', 0.3), GATE(waited, '<', 0.25),
                 TELL(ranks), TELL(cores)},
      .remedy = {{"torch",
                  "equal work for each rank: DistributedSampler, the same batch sizes; the slow rank's input first",

@@ -69,8 +69,8 @@ static size_t after_start(const stk_watch_history *history, size_t first, size_t
     }
     if (found == first) return first;
     double level = 0.6 * work_of(row, found, last);
-    bool is_clear = share_of_busy_seconds(row, first, found, level) < 0.15 &&
-                    share_of_busy_seconds(row, found, last, level) > 0.85;
+    bool is_clear =
+        share_of_busy_seconds(row, first, found, level) < 0.15 && share_of_busy_seconds(row, found, last, level) > 0.85;
     return is_clear ? found : first;
 }
 

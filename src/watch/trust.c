@@ -7,10 +7,13 @@
 enum { POINTS = 6 };
 static const double points[STK_WATCH_TRUST_KINDS][POINTS][2] =
     /* --- made by ./dev doctor-generate --fit --- */
+    /* Of 157 first verdicts, 156 of them right; expected calibration error 0.035 (10-fold). */
     {
-        [STK_WATCH_OF_ACCOUNT] = {{0, 0.6}, {0.1, 0.8}, {0.3, 0.93}, {0.6, 0.97}, {0.6, 0.97}, {0.6, 0.97}},
-        [STK_WATCH_OF_OTHER] = {{0.4, 0.6}, {0.6, 0.8}, {0.75, 0.93}, {1, 0.97}, {1, 0.97}, {1, 0.97}},
-        [STK_WATCH_OF_HEALTHY] = {{0.4, 0.6}, {0.6, 0.8}, {0.75, 0.93}, {1, 0.97}, {1, 0.97}, {1, 0.97}},
+        [STK_WATCH_OF_ACCOUNT] =
+            {{0.0, 0.6}, {0.218, 0.97}, {0.218, 0.97}, {0.218, 0.97}, {0.218, 0.97}, {0.218, 0.97}},
+        [STK_WATCH_OF_OTHER] = {{0.4, 0.6}, {0.7, 0.947}, {0.917, 0.97}, {0.917, 0.97}, {0.917, 0.97}, {0.917, 0.97}},
+        [STK_WATCH_OF_HEALTHY] =
+            {{0.4, 0.6}, {0.688, 0.97}, {0.688, 0.97}, {0.688, 0.97}, {0.688, 0.97}, {0.688, 0.97}},
 };
 /* --- until here --- */
 

@@ -1,8 +1,8 @@
 """How far a verdict is to be trusted: fits the table of src/watch/trust.c to generated jobs, and says by cross-validation how good it is.
 
 A first verdict's strength is a number from 0 to 1 that the doctor computes: by how much its part of the account leads, or how clearly
-its signals agree. Of each kind of rule (account, other, healthy) the share that is right is isotonic in it: of the jobs in the order
-of strength, neighbours are united until the shares rise (pool adjacent violators; Zadrozny and Elkan 2002), each with two right
+its signals agree. Runs that other programs disturbed count, too, since that is how machines are; naming those programs is right then. Of each kind of rule (account, other, healthy) the share that is right is isotonic in it: of the jobs in the order
+of strength, neighbours are united until the shares rise (pool adjacent violators; Zadrozny and Elkan 2002), each with four right
 and half a wrong one added, since few jobs say little. What is written are some points of that curve."""
 import random
 
@@ -13,28 +13,32 @@ LEAST, POINTS = 12, 6  # jobs in a step of the curve at the least; points in the
 
 
 def pool(pairs):
-    """(strength, is right) -> steps of (mean strength, number, share that is right), rising."""
+    """(strength, is right) -> steps of (strength, number, share that is right), rising. The first lies where its jobs begin (a tenth
+    of them are weaker), others in their middle."""
     blocks = []
     pairs = sorted(pairs)
+    begin = pairs[len(pairs) // 10][0]
     groups = [pairs[i:i + LEAST] for i in range(0, len(pairs), LEAST)]
     if len(groups) > 1 and len(groups[-1]) < LEAST:
-        groups[-2] += groups.pop()
+        last = groups.pop()
+        groups[-1] += last
     for group in groups:
         blocks.append([sum(s for s, _ in group), len(group), sum(r for _, r in group)])
         while len(blocks) > 1 and blocks[-2][2] / blocks[-2][1] >= blocks[-1][2] / blocks[-1][1]:
             last = blocks.pop()
             blocks[-1] = [a + b for a, b in zip(blocks[-1], last)]
-    return [(s / n, n, (right + PRIOR_RIGHT) / (n + PRIOR_RIGHT + PRIOR_WRONG)) for s, n, right in blocks]
+    steps = [(s / n, n, (right + PRIOR_RIGHT) / (n + PRIOR_RIGHT + PRIOR_WRONG)) for s, n, right in blocks]
+    return [(begin, *steps[0][1:]), *steps[1:]]
 
 
-def points_of(pairs):
-    """The table of one kind: POINTS of (strength, confidence)."""
+def points_of(pairs, anchor):
+    """The table of one kind: POINTS of (strength, confidence), from the anchor on."""
     steps = pool(pairs) if pairs else [(0.5, 0, PRIOR_RIGHT / (PRIOR_RIGHT + PRIOR_WRONG))]
-    while len(steps) > POINTS:  # the two that differ least become one
+    while len(steps) > POINTS - 1:  # the two that differ least become one
         i = min(range(len(steps) - 1), key=lambda k: abs(steps[k][2] - steps[k + 1][2]))
         (s, n, p), (t, m, q) = steps[i:i + 2]
         steps[i:i + 2] = [((s * n + t * m) / (n + m), n + m, (p * n + q * m) / (n + m))]
-    out = [(round(s, 3), round(min(0.99, p), 3)) for s, _, p in steps]
+    out = [anchor, *((round(s, 3), round(min(MOST, p), 3)) for s, _, p in steps)]
     return out + [out[-1]] * (POINTS - len(out))
 
 
@@ -60,11 +64,13 @@ def cross_validated(samples, folds=10, seed=1):
     return out
 
 
-KINDS = ["account", "other", "healthy"]
+# Where nothing leads, or signals agree as little as they may, a verdict is one of about two; jobs are seldom drawn there.
+KINDS = {"account": (0.0, 0.6), "other": (0.4, 0.6), "healthy": (0.4, 0.6)}
+MOST = 0.97  # others' jobs are less regular than those that are drawn
 
 
 def fit_all(samples):
-    return {kind: points_of([(s, right) for k, s, right in samples if k == kind]) for kind in KINDS}
+    return {kind: points_of([(s, right) for k, s, right in samples if k == kind], anchor) for kind, anchor in KINDS.items()}
 
 
 def main(results, path):

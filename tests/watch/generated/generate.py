@@ -27,7 +27,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 import bench
 import quiet
 from drawn import CORES, SLEEPING, cores_of, draw, is_light
-from judged import is_recorded, judge, judged, table
+from judged import is_recorded, judge, judged, judged_disturbed, table
 from surroundings import around
 
 __all__ = ["SLEEPING", "draw", "judge", "run"]  # for other tests
@@ -101,11 +101,12 @@ def run(job, folder, build, ahead=False):
         bench.meter.make(f"{work}/meter")
         options = ["--nvml", f"{build}/tests/libfake_nvml.so"]
     try:
-        with around(job, work) as (prefix, path, rate, more):
+        first = come_first if ahead else None
+        with around(job, work, first) as (prefix, path, rate, more):
             watch = [program, "--quiet", *options, "--record", f"{folder}/{job['seed']}.rec", "--"]
             with subprocess.Popen([*watch, *prefix, *command_of(job, path, folder)], env={**env, **more}, stdout=subprocess.PIPE,
                                   stderr=subprocess.DEVNULL, cwd=work, start_new_session=True,
-                                  preexec_fn=come_first if ahead else None) as child:
+                                  preexec_fn=first) as child:
                 thread = threading.Thread(target=drain, args=(child.stdout, rate), daemon=True)
                 thread.start()
                 end(child, job)
@@ -225,7 +226,7 @@ def main():
         n_left = run_all(seeds, folder, build, args)
     if args.fit:
         import fit
-        fit.main(judged(seeds, folder, build), args.fit)
+        fit.main(judged(seeds, folder, build) + judged_disturbed(seeds, folder, build, read_runs(folder)), args.fit)
         return 0
     text = table(seeds, folder, build, read_runs(folder))
     print(text + (f"{n_left} jobs are left\n" if n_left else ""))

@@ -14,11 +14,11 @@ IN_TURN = {"timer", "sleep", "http", "kernel", "faults"}
 MEANWHILE = {"sleeper", "network", "fifo", "output", "threads", "thread", "stdin"}
 
 
-def judge(seed, folder, build):
-    """The first verdict and its confidence, and the whole report."""
-    done = subprocess.run([f"{build}/stoker-watch", "--json", "--replay", f"{folder}/{seed}.rec"], capture_output=True, text=True)
+def judge(name, folder, build):
+    """The first verdict of a recording and its confidence, and the whole report. name: a seed, or "disturbed-SEED"."""
+    done = subprocess.run([f"{build}/stoker-watch", "--json", "--replay", f"{folder}/{name}.rec"], capture_output=True, text=True)
     if not done.stdout:
-        sys.exit(f"seed {seed} could not be judged: {done.returncode} {done.stderr}")
+        sys.exit(f"'{folder}/{name}.rec' could not be judged: {done.returncode} {done.stderr}")
     report = json.loads(done.stdout)
     first = (report["verdicts"] or [{"name": "", "confidence": 0}])[0]
     return first["name"], first["confidence"], report
@@ -37,6 +37,21 @@ def judged(seeds, folder, build):
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         said = list(pool.map(lambda s: judge(s, folder, build), found))
     return [(draw(s), *what) for s, what in zip(found, said)]
+
+
+def judged_disturbed(seeds, folder, build, runs):
+    """Likewise of runs that other programs disturbed, where there is no other one: naming these is right, too. Their causes become
+    what was said, where that is right."""
+    last = {r["job"]["seed"]: r for r in runs}
+    out = []
+    for seed in seeds:
+        run = last.get(seed)
+        if run and run["disturbed"] and run["job"] == draw(seed) and not is_recorded(seed, folder) and \
+                os.path.exists(f"{folder}/disturbed-{seed}.rec"):
+            said, confidence, report = judge(f"disturbed-{seed}", folder, build)
+            named = said == "cpu-contention" and set(run["disturbed"]) & {"other programs on the cores", "stolen cores"}
+            out.append(({**draw(seed), "cause": said} if named else draw(seed), said, confidence, report))
+    return out
 
 
 def is_recorded(seed, folder):

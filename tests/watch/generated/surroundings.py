@@ -101,8 +101,8 @@ def limits(job, work, stack):
 
 
 @contextlib.contextmanager
-def around(job, work):
-    """Yields what stands before the command, its path, how its output is read (bytes a second; 0: at once), and more environment."""
+def around(job, work, preexec=None):
+    """Programs of others are sessions of their own, as the job is one: the kernel gives each session its share. Yields what stands before the command, its path, how its output is read (bytes a second; 0: at once), and more environment."""
     path, rate, env = f"{work}/path", 0, {}
     with contextlib.ExitStack() as stack:
         if job["mode"] in ("network", "http"):
@@ -117,7 +117,8 @@ def around(job, work):
             path = f"{work}/../files"
         elif job["mode"] == "output":
             rate = (65536 if job["framework"] == "c" else 16 * 4096) / (job["wait_ms"] / 1000)
-        running = [subprocess.Popen(other, env={**os.environ, "FAKE_NVML_METER": f"{work}/meter"}) for other in others]
+        running = [subprocess.Popen(other, env={**os.environ, "FAKE_NVML_METER": f"{work}/meter"}, start_new_session=True,
+                                    preexec_fn=preexec) for other in others]
         try:
             yield prefix, path, rate, env
         finally:

@@ -179,7 +179,9 @@ def counted_once():
     found = report("--", sys.executable, "-c", storm)
     with open("storm") as f:
         really = float(f.read())
-    check(found["signals"]["cores"] > 0.6 * really, f"children of a moment count: {found['signals']['cores']} of {really}")
+    if really < 0.1:
+        print(f"SKIP children of a moment: other programs left them {really} cores")
+    check(really < 0.1 or found["signals"]["cores"] > 0.6 * really, f"children of a moment count: {found['signals']['cores']} of {really}")
 
 
 def stubborn():

@@ -152,7 +152,7 @@ def texts():
     r = random.Random(4)
     with open(f"{HERE}/recordings/input-one-thread.torch.rec", "rb") as f:
         first, rest = f.read().split(b"\n", 1)
-    for i in range(40):
+    for i in range(24):
         word = hostile(r)
         fields = r.sample(["command", "gpu", "missing", "process", "framework", "remote", "exit", "own", "nothing"], 4)
         lines = [b"I " + field.encode() + b" " + as_bytes(word).replace(b"\n", b" ").replace(b"\0", b" ")[:380] for field in fields]

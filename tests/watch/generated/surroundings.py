@@ -11,6 +11,7 @@ import time
 import bench
 from drawn import CORES
 
+NEIGHBOURS = 0  # of each job, by --neighbours: programs that want a core all the time
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -80,6 +81,7 @@ def programs(job, path):
         others.append([sys.executable, f"{os.path.dirname(HERE)}/jobs.py", "shared_gpu", "60", "1"])
     if job["how"] == "others":
         others += [[sys.executable, "-c", "while True: pass"]] * (CORES * 2)
+    others += [[sys.executable, "-c", "while True: pass"]] * NEIGHBOURS
     if job["around"] == "noise":
         others.append([sys.executable, "-c", SPIN])
     return others

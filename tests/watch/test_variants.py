@@ -165,6 +165,19 @@ def texts():
                     {**os.environb, b"FAKE_NVML_NAME": word, b"FAKE_NVML_METER": f"{WORK}/meter".encode()})
 
 
+def lines_of_a_recording():
+    """A name with line ends in it makes no lines of a recording."""
+    word = "x\nM 0 0:-7777\nI exit 5\nT -1\nnonsense"
+    path = f"{WORK}/lines.rec"
+    subprocess.run([f"{BUILD}/stoker-watch", "--quiet", "--record", path, "--", "sleep", "0.3", word], capture_output=True, timeout=60)
+    with open(path) as f:
+        lines = f.read().splitlines()
+    check(sum("nonsense" in line for line in lines) == 1 and not any(line.startswith(("nonsense", "I exit 5", "T -")) for line in lines),
+          f"lines of a recording: {[line for line in lines if 'I' in line][:8]}")
+    done = subprocess.run([f"{BUILD}/stoker-watch", "--json", "--replay", path], capture_output=True, text=True, timeout=60)
+    check(done.returncode == 0 and "nonsense" in json.loads(done.stdout or "{}").get("command", ""), f"and is replayed: {done.stderr}")
+
+
 def judge_texts(args, what, env=None):
     page_path = f"{WORK}/page.html"
     done = subprocess.run([f"{BUILD}/stoker-watch", "--json", "--html", page_path, *args], capture_output=True, timeout=60, env=env)
@@ -189,6 +202,7 @@ shutil.rmtree(WORK, ignore_errors=True)
 os.makedirs(WORK)
 all_drivers()
 texts()
+lines_of_a_recording()
 if n_failed:
     sys.exit(f"{n_failed} checks failed")
 shutil.rmtree(WORK)

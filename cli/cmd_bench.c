@@ -10,15 +10,18 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "bench/accelerator.h"
 #include "bench/suite.h"
 #include "bench/tell.h"
 #include "cli.h"
+#include "stoker/graph/device.h"
 
 static const cli_option options[] = {
     {"--compare", "COMMAND", "times a command next to those of --with, in turns, and says which is faster"},
     {"--with", "COMMAND", "the one that --compare is compared with; may be given often"},
     {"--suite", "FILE", "a suite of one's own (docs/bench.md)"},
     {"--list", NULL, "lists the suites that are built in"},
+    {"--device", "DEVICE", "that suites measure; default: cpu; stoker devices lists them"},
     {"--pattern", "REGEX",
      "what counts is not the time but the last number that this finds in what the command prints "
      "(as grep -E; of a group in it, if it has one); needs --unit"},
@@ -197,6 +200,49 @@ static bool read_cases(bench_job *job, char *const *argv)
     return read_figure(args, &job->cases[0]);
 }
 
+static const char *suite_device(const cli_args *args)
+{
+    const char *device = cli_value(args, "--device");
+    return device ? device : "cpu";
+}
+
+/* The chip's name to out, and what the maker publishes of it; NULL: nothing is known. */
+static const stk_accelerator *find_published(const cli_args *args, char out[128])
+{
+    stk_device_info info;
+    const char *device = suite_device(args);
+    size_t n = strcspn(device, ":");
+    int number = device[n] ? atoi(device + n + 1) : 0;
+    for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++) {
+        if (strncmp(info.name, device, n) || info.name[n] || (!info.on_host && info.number != number)) continue;
+        snprintf(out, 128, "%s", info.chip);
+        return stk_accelerator_find(info.chip);
+    }
+    out[0] = 0;
+    return NULL;
+}
+
+static void describe_device(const cli_args *args, json_t *machine)
+{
+    char chip[128];
+    const stk_accelerator *published = find_published(args, chip);
+    json_object_set_new(machine, "device", json_string(suite_device(args)));
+    if (chip[0]) json_object_set_new(machine, "chip", json_string(chip));
+    json_object_set_new(machine, "published", stk_accelerator_json(published));
+}
+
+/* Products cannot be faster than the maker says; clocks may be a little higher than he counts with. */
+static void limit_products(const cli_args *args, stk_bench_case *cases, int n)
+{
+    static const double MARGIN = 1.05;
+    char chip[128];
+    const stk_accelerator *published = find_published(args, chip);
+    for (int i = 0; i < n; i++) {
+        double peak = stk_accelerator_peak(published, cases[i].precision);
+        if (!strcmp(cases[i].unit, "GFLOP/s") && cases[i].peak == 0 && peak > 0) cases[i].peak = MARGIN * peak * 1e-9;
+    }
+}
+
 /* A suite's cases; what it says holds where no option says otherwise. */
 static stk_status read_suite(bench_job *job, const stk_bench_builtin *builtin)
 {
@@ -205,7 +251,7 @@ static stk_status read_suite(bench_job *job, const stk_bench_builtin *builtin)
     stk_bench_suite *suite = &job->suite;
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
     if (n < 0) return stk_fail(STK_IO, "cannot tell where this program lies");
-    STK_RETURN_IF_ERROR(stk_bench_suite_open(builtin, cli_value(args, "--suite"), program, suite));
+    STK_RETURN_IF_ERROR(stk_bench_suite_open(builtin, cli_value(args, "--suite"), program, suite_device(args), suite));
     for (int i = 0; i < suite->n_cases; i++) {
         job->cases[i] = suite->cases[i];
         if (!split_command(suite->run[i], &job->command[i]))
@@ -213,12 +259,16 @@ static stk_status read_suite(bench_job *job, const stk_bench_builtin *builtin)
         job->cases[i].argv = job->command[i].word;
     }
     job->bench.n_cases = suite->n_cases;
+    limit_products(args, job->cases, suite->n_cases);
     stk_bench_plan *plan = &job->bench.plan;
     if (!cli_value(args, "--seconds")) plan->most_s = suite->seconds;
     if (!cli_value(args, "--precision")) plan->precision = suite->precision;
     if (!cli_value(args, "--runs"))
         plan->least_rounds = suite->least_rounds < plan->most_rounds ? suite->least_rounds : plan->most_rounds;
-    if (!cli_value(args, "--warmup")) plan->least_warmups = 1;
+    if (!cli_value(args, "--warmup")) {
+        plan->least_warmups = suite->least_warmups;
+        if (!suite->least_warmups) plan->most_warmups = 0;
+    }
     snprintf(job->name, sizeof(job->name), "bench-%.200s", suite->name);
     return STK_OK;
 }
@@ -354,6 +404,7 @@ static int measure(bench_job *job)
     }
     if (status == STK_OK) status = compare_all(job, comparison, &about.n_comparisons);
     about.machine = stk_bench_machine_json(&machine);
+    if (status == STK_OK && job->suite.n_cases) describe_device(job->args, about.machine);
     if (status != STK_OK)
         code = cli_fail();
     else
@@ -386,6 +437,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
     bool has_suite = builtin || cli_has(&args, "--suite");
     if ((command != NULL) + cli_has(&args, "--compare") + (builtin != NULL) + cli_has(&args, "--suite") != 1)
         return cli_usage(verb, "needs one of: a suite, --suite FILE, -- COMMAND, --compare 'COMMAND' --with 'COMMAND'");
+    if (!has_suite && cli_has(&args, "--device"))
+        return cli_usage(verb, "option '--device' goes with a suite; a command says itself where it runs");
     if (has_suite && (cli_has(&args, "--pattern") || cli_has(&args, "--unit") || cli_has(&args, "--peak")))
         return cli_usage(verb, "a suite says itself what its figures are: no '--pattern', '--unit' or '--peak'");
     if (cli_has(&args, "--compare") != cli_has(&args, "--with"))
@@ -402,7 +455,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 const cli_verb cli_bench = {
     "bench",
-    "quick|system|data|train [OPTION...] (or: --suite FILE | -- COMMAND ARGUMENT... | --compare 'COMMAND' --with "
+    "SUITE [OPTION...] (or: --suite FILE | -- COMMAND ARGUMENT... | --compare 'COMMAND' --with "
     "'COMMAND')",
     "Times commands so that the figures can be trusted. Runs are repeated after a warm-up until the interval of their "
     "median is narrow, several commands in turns; what the machine did meanwhile is recorded, and runs that others "

@@ -5,11 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/processor.h"
+#include "bench/accelerator.h"
 #include "cli.h"
 #include "stoker/graph/device.h"
 
-static const cli_option options[] = {{"--json", NULL, "prints one JSON object"}, {NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"--published", NULL, "prints a table of what makers publish of known accelerators, in Markdown"},
+    {"--json", NULL, "prints one JSON object"},
+    {NULL, NULL, NULL}};
 
 enum { MOST_CACHES = 8, MOST_ISA = 20 };
 
@@ -115,13 +120,51 @@ static void print_device(const stk_device_info *info)
     cli_printf("\n");
 }
 
+/* What the maker says of the chip, where it is known. */
+static void print_published(const stk_device_info *info)
+{
+    const stk_accelerator *a = stk_accelerator_find(info->chip);
+    char text[3][CLI_TEXT];
+    if (!a) return;
+    cli_printf("             published: ");
+    if (a->bf16 > 0) cli_printf("%s TFLOP/s in bf16, ", cli_number_text(a->bf16, text[0]));
+    if (a->f32 > 0) cli_printf("%s in f32, ", cli_number_text(a->f32, text[0]));
+    cli_printf("%s GB, %s GB/s", cli_number_text(a->memory_gb, text[0]), cli_number_text(a->bandwidth_gb_s, text[1]));
+    if (a->tdp_w > 0) cli_printf(", %s W", cli_number_text(a->tdp_w, text[2]));
+    cli_printf("; %s (%d, as of %s)\n", a->source, a->released, a->as_of);
+}
+
+static void print_published_json(const stk_device_info *info)
+{
+    json_t *object = stk_accelerator_json(stk_accelerator_find(info->chip));
+    char *text = object ? json_dumps(object, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6)) : NULL;
+    printf(", \"published\": %s", text ? text : "null");
+    free(text);
+    json_decref(object);
+}
+
+static int print_table(void)
+{
+    stk_text text = {0};
+    int code = CLI_OK;
+    stk_accelerators_tell(&text);
+    if (stk_text_status(&text) == STK_OK)
+        cli_put_text(stk_text_get(&text));
+    else
+        code = cli_fail();
+    stk_text_free(&text);
+    return code;
+}
+
 static void print_text(const machine *m)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
     stk_device_info info;
     cli_printf("devices\n");
-    for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++)
+    for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++) {
         print_device(&info);
+        print_published(&info);
+    }
     if (stk_device_get_info(0, &info) == STK_OK)
         cli_printf(
             "  %s:0, which is %s, to %s:%d, and so on, compute on the same processor, each with threads and memory "
@@ -157,6 +200,7 @@ static void print_json(const machine *m)
         cli_json_text(stdout, info.chip);
         printf(", \"detail\": ");
         cli_json_text(stdout, info.detail);
+        print_published_json(&info);
         printf("}");
     }
     printf("], \"processor\": ");
@@ -179,6 +223,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     machine m;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words != 0) return cli_usage(verb, "devices takes no name, and there is '%s'", args.word[0]);
+    if (cli_has(&args, "--published")) return print_table();
     read_machine(&m);
     if (cli_has(&args, "--json"))
         print_json(&m);

@@ -15,6 +15,9 @@ static const cli_option options[] = {
     {"--precision", "auto|f32|tf32|bf16|f16", "short for --set precision=NAME"},
     {"--batch", "N", "short for --set batch=N"},
     {"--replicas", "N", "short for --set replicas=N: the plan is that of one of them"},
+    {"--largest-batch", "SECONDS",
+     "prints the largest batch, of doublings of the recipe's, that fits into memory as a whole "
+     "and whose step is expected to take no more than that"},
     {"--json", NULL, "prints JSON"},
     {"--dump-graph", "PASS", "prints the graph after that pass, or after each with 'all'"},
     {NULL, NULL, NULL}};
@@ -199,6 +202,38 @@ static int plan(const char *recipe, const stk_run_options *run_options, bool jso
     return code;
 }
 
+/* The largest of the recipe's batch, twice, four times, ... that needs no micro-batches, and whose step is expected to
+ * take no more than most_s; the recipe's own in any case. */
+static int print_largest(const char *recipe, const stk_run_options *run_options, double most_s)
+{
+    enum { DOUBLINGS = 20 };
+    stk_run *run;
+    stk_device_speed speed;
+    int64_t batch = 0, largest = 0;
+    if (stk_run_open(recipe, run_options, &run) != STK_OK) return cli_fail();
+    int code = stk_run_measure(run, &speed) == STK_OK ? CLI_OK : cli_fail();
+    for (int i = 0; i < DOUBLINGS && code == CLI_OK; i++) {
+        stk_memory_plan p;
+        stk_plan_request request = {.speed = &speed, .batch = batch};
+        stk_status status = stk_run_plan(run, &request, &p);
+        if (status == STK_NO_MEMORY && largest) break;
+        if (status != STK_OK) {
+            code = cli_fail();
+            break;
+        }
+        bool fits = p.n_micro == 1 && p.slowdown < 1.05 && p.expected_s <= most_s;
+        batch = p.batch * p.n_replicas;
+        stk_memory_plan_free(&p);
+        if (!fits && largest) break;
+        largest = batch;
+        if (!fits) break;
+        batch *= 2;
+    }
+    if (code == CLI_OK) cli_printf("%" PRId64 "\n", largest);
+    stk_run_close(run);
+    return code;
+}
+
 static int run_verb(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
@@ -209,7 +244,7 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
     if (args.n_words != 1) return cli_usage(verb, "plan needs one recipe: stoker plan RECIPE.yaml");
     for (int i = 0; i < args.n_found; i++) {
         const char *name = args.found[i].option->name, *value = args.found[i].value;
-        if (!value || !strcmp(name, "--dump-graph")) continue;
+        if (!value || !strcmp(name, "--dump-graph") || !strcmp(name, "--largest-batch")) continue;
         if (n == 64 || strlen(value) > 400) return cli_usage(verb, "too many or too long options");
         if (!strcmp(name, "--set") && !strchr(value, '='))
             return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", value);
@@ -220,6 +255,8 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
         set[n] = sets[n];
         n++;
     }
+    int64_t most_s;
+    if (!cli_number(&args, "--largest-batch", 1, 1000000, 1, &most_s)) return CLI_USAGE;
     stk_keep_data(false);
     bool json = cli_has(&args, "--json");
     if (json && cli_has(&args, "--dump-graph"))
@@ -227,6 +264,7 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
     progress p = progress_make(false, json);
     stk_run_options run_options = {
         .set = set, .n_set = n, .dump_graph = cli_value(&args, "--dump-graph"), .dump = progress_graph, .user = &p};
+    if (cli_has(&args, "--largest-batch")) return print_largest(args.word[0], &run_options, (double)most_s);
     return plan(args.word[0], &run_options, json);
 }
 

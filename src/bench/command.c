@@ -80,16 +80,8 @@ static char *read_output(int fd, size_t most)
 static stk_status read_key(const stk_bench_start *start, double *out)
 {
     json_t *root;
-    char name[256];
     STK_RETURN_IF_ERROR(stk_json_read(start->file, 0, &root));
-    const json_t *at = root;
-    for (const char *key = start->key; at && *key;) {
-        size_t n = strcspn(key, ".");
-        snprintf(name, sizeof(name), "%.*s", (int)n, key);
-        at = json_object_get(at, name);
-        key += n + (key[n] == '.');
-    }
-    *out = json_is_number(at) ? json_number_value(at) : NAN;
+    *out = stk_bench_number_at(root, start->key);
     json_decref(root);
     return isnan(*out) ? stk_fail(STK_INVALID, "'%s' has no number '%s'", start->file, start->key) : STK_OK;
 }
@@ -111,8 +103,23 @@ static stk_status fail_with_output(const stk_bench_start *start, int fd, const c
 
 /* --- the process --- */
 
+/* This process's environment and the number of the run. Returned: free(). */
+static char **make_environment(const stk_bench_start *start, char entry[48])
+{
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **out = malloc((n + 2) * sizeof(*out));
+    if (!out) return NULL;
+    memcpy(out, environ, n * sizeof(*out));
+    snprintf(entry, 48, "STOKER_BENCH_RUN=%d", start->number + 1);
+    out[n] = entry;
+    out[n + 1] = NULL;
+    return out;
+}
+
 /* In the child. error_fd gets errno where the program cannot be started. */
-static void become(const stk_bench_start *start, int output_fd, int error_fd)
+static void become(const stk_bench_start *start, char *const *environment, int output_fd, int error_fd)
 {
     int null = open("/dev/null", O_RDWR);
     signal(SIGPIPE, SIG_DFL);
@@ -125,7 +132,7 @@ static void become(const stk_bench_start *start, int output_fd, int error_fd)
     } else {
         dup2(STDERR_FILENO, STDOUT_FILENO);
     }
-    execvp(start->argv[0], start->argv);
+    execvpe(start->argv[0], start->argv, environment);
     int error = errno;
     if (write(error_fd, &error, sizeof(error)) < 0) _exit(126);
     _exit(127);
@@ -134,10 +141,16 @@ static void become(const stk_bench_start *start, int output_fd, int error_fd)
 static stk_status begin_process(const stk_bench_start *start, int output_fd, pid_t *out)
 {
     int fds[2], error = 0;
-    if (pipe2(fds, O_CLOEXEC) != 0) return stk_fail(STK_IO, "cannot make a pipe: %s", stk_errno_text(errno));
+    char entry[48], **environment = make_environment(start, entry);
+    if (!environment) return stk_fail_memory(sizeof(entry));
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        free(environment);
+        return stk_fail(STK_IO, "cannot make a pipe: %s", stk_errno_text(errno));
+    }
     pid_t pid = fork();
-    if (pid == 0) become(start, output_fd, fds[1]);
+    if (pid == 0) become(start, environment, output_fd, fds[1]);
     int fork_error = errno;
+    free(environment);
     close(fds[1]);
     ssize_t n = 0;
     while (pid > 0 && (n = read(fds[0], &error, sizeof(error))) < 0 && errno == EINTR)
@@ -242,6 +255,7 @@ stk_status stk_bench_command_run(const stk_bench_start *start, stk_bench_machine
         STK_TRY(fail_with_output(start, fd, what));
     }
     STK_TRY(take_figure(start, fd, run));
+    stk_bench_metrics_read(start->file, run->metric);
 done:
     close(fd);
     return status;

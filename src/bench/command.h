@@ -6,6 +6,7 @@
 #include <regex.h>
 
 #include "bench/conditions.h"
+#include "bench/metric.h"
 
 enum { STK_BENCH_MOST_OUTPUT = 64 << 20 };
 
@@ -16,9 +17,11 @@ typedef struct stk_bench_run {
     unsigned marks;
     double at_s; /* since measuring began */
     double wall_s, user_s, system_s;
-    double figure; /* what counts: wall_s, or what the command printed */
-    double joules; /* of the machine's processors; NaN: not measured */
+    double figure;     /* what counts: wall_s, or what the command printed */
+    double joules;     /* of the machine's processors; NaN: not measured */
+    double gpu_joules; /* of all GPUs; NaN: not measured */
     int64_t resident_kb, n_major_faults, n_blocks_read;
+    double metric[STK_BENCH_N_METRICS]; /* what a run of Stoker's says in its folder; NaN: not told */
     stk_bench_during during;
 } stk_bench_run;
 
@@ -28,6 +31,7 @@ typedef struct stk_bench_start {
     const regex_t *pattern;   /* NULL: the time counts; its first group, or all of it, is the number */
     const char *file;         /* a JSON file that the command writes, with the number at `key`; NULL: none */
     const char *key;          /* "samples_per_s", "test.accuracy" */
+    int number;               /* STOKER_BENCH_RUN in its environment: 1, 2, ... in the order of the case */
     bool (*is_stopped)(void); /* asked while it runs; NULL: never */
     bool shows_output, may_fail;
 } stk_bench_start;

@@ -124,6 +124,7 @@ static stk_status run_case(session *s, stk_bench_case *c, int round)
                              .pattern = c->is_compiled ? &c->compiled : NULL,
                              .file = c->file,
                              .key = c->key,
+                             .number = c->n_runs,
                              .is_stopped = bench->is_stopped,
                              .shows_output = bench->plan.shows_output,
                              .may_fail = bench->plan.may_fail};
@@ -136,6 +137,7 @@ static stk_status run_case(session *s, stk_bench_case *c, int round)
     stk_energy_count(&s->energy);
     run.joules = s->energy.n ? s->energy.joules - joules : NAN;
     STK_RETURN_IF_ERROR(take_reading(s));
+    run.gpu_joules = (s->last.gpu_mj - before.gpu_mj) * 1e-3;
     mark_run(s, &before, &run);
     STK_RETURN_IF_ERROR(check_figure(s, c, &run));
     c->run[c->n_runs++] = run;

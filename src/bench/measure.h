@@ -37,21 +37,26 @@ typedef struct stk_bench_summary {
     int n, n_warmup, n_marked, n_outliers;
     stk_bench_interval median; /* 95 % */
     double mean, deviation, least, most, first_quartile, third_quartile, low_fence, high_fence;
-    double trend_chance, trend_share; /* over all counted runs */
-    bool has_trend;                   /* by chance in one of a hundred, and more than half a per cent */
-    int block;                        /* stk_bench_block_length */
-    int64_t n_further;                /* runs until the interval is as narrow as was asked for */
-    double first_s;                   /* the very first run's time: with everything cold */
-    double wall_s, user_s, system_s;  /* medians */
-    double joules;                    /* median; NaN: not measured */
-    double resident_kb;               /* the most */
-    unsigned marks;                   /* of all runs but the warm-up's */
+    double trend_chance, trend_share;   /* over all counted runs */
+    bool has_trend;                     /* by chance in one of a hundred, and more than half a per cent */
+    int block;                          /* stk_bench_block_length */
+    int64_t n_further;                  /* runs until the interval is as narrow as was asked for */
+    double first_s;                     /* the very first run's time: with everything cold */
+    double wall_s, user_s, system_s;    /* medians */
+    double joules, gpu_joules;          /* medians; NaN: not measured */
+    double resident_kb;                 /* the most */
+    double metric[STK_BENCH_N_METRICS]; /* medians; NaN: not told */
+    unsigned marks;                     /* of all runs but the warm-up's */
     int n_marks[STK_BENCH_N_MARKS];
 } stk_bench_summary;
 
 typedef struct stk_bench_case {
     /* What is asked for; texts are borrowed. */
     const char *name, *unit, *pattern, *file, *key;
+    const char *about;     /* what it measures, for a reader; may be NULL */
+    const char *precision; /* "bf16", of products; NULL: does not matter, or is not known before */
+    const char *scaling;   /* "strong", "weak"; NULL: none */
+    int n_replicas;        /* with scaling */
     char *const *argv;
     bool less_is_better;
     double peak; /* what no run can exceed, in the unit; 0: not known */

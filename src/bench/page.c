@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/new_file.h"
 #include "base/plain_number.h"
+#include "bench/page_parts.h"
 #include "bench/tell.h"
 #include "report/chart.h"
 #include "report/style.h"
@@ -62,8 +63,17 @@ static void add_bar(stk_text *out, const json_t *median, double most)
     stk_text_add(out, "</svg>");
 }
 
-/* The greatest end of an interval among cases of the same unit, for one scale. */
-static double scale_of(const json_t *cases, const char *unit)
+/* Cases that can be set next to each other: of one unit, and, in a suite, of one first word. */
+static bool is_alike(const json_t *a, const json_t *b)
+{
+    const char *x = text_at(a, "name"), *y = text_at(b, "name");
+    size_t n = strcspn(x, " ,");
+    if (strcmp(text_at(a, "unit"), text_at(b, "unit"))) return false;
+    return !text_at(a, "about")[0] || (n == strcspn(y, " ,") && !strncmp(x, y, n));
+}
+
+/* The greatest end of an interval among cases that are alike, for one scale. */
+static double scale_of(const json_t *cases, const json_t *wanted)
 {
     const json_t *from;
     size_t i;
@@ -71,7 +81,7 @@ static double scale_of(const json_t *cases, const char *unit)
     json_array_foreach(cases, i, from)
     {
         const json_t *median = json_object_get(json_object_get(from, "summary"), "median");
-        if (strcmp(text_at(from, "unit"), unit)) continue;
+        if (!is_alike(wanted, from)) continue;
         most = fmax(most, fmax(number_at(median, "value"), number_at(median, "high")));
     }
     return most;
@@ -79,28 +89,38 @@ static double scale_of(const json_t *cases, const char *unit)
 
 static void add_row(stk_text *out, const json_t *cases, const json_t *from, int i_result, size_t i)
 {
-    char a[STK_BENCH_FIGURE], b[STK_BENCH_FIGURE], t[STK_PLAIN_TEXT];
+    char a[STK_BENCH_FIGURE], t[STK_PLAIN_TEXT];
     const json_t *summary = json_object_get(from, "summary"), *median = json_object_get(summary, "median");
-    const char *unit = text_at(from, "unit");
-    stk_text_add(out, "<tr><td style=\"white-space:normal\"><a href=\"#r%dc%zu\" style=\"color:inherit\">", i_result,
-                 i);
-    add_text(out, "", text_at(from, "name"), "</a></td><td class=n>");
-    stk_html_add(out, stk_bench_figure_text(number_at(median, "value"), unit, a));
-    stk_text_add(out, "</td><td>");
-    if (isfinite(number_at(median, "low"))) {
-        stk_html_add(out, stk_bench_figure_text(number_at(median, "low"), unit, a));
+    const char *unit = text_at(from, "unit"), *about = text_at(from, "about");
+    double low = number_at(median, "low"), high = number_at(median, "high"), value = number_at(median, "value");
+    stk_text_add(out,
+                 "<tr><td style=\"white-space:normal;min-width:min(280px,44vw)\"><a href=\"#r%dc%zu\" "
+                 "style=\"color:inherit\">",
+                 i_result, i);
+    add_text(out, "", text_at(from, "name"), "</a>");
+    if (about[0]) add_text(out, "<br><span class=dim>", about, "</span>");
+    stk_text_add(out, "</td><td class=n>");
+    add_text(out, "<b>", stk_bench_figure_text(value, unit, a), "</b>");
+    stk_text_add(out, "</td><td style=\"white-space:nowrap\">");
+    if (isfinite(low)) {
+        bool is_time = !strcmp(unit, "s");
+        stk_html_add(out, is_time ? stk_plain_time(low, t) : stk_plain_number(low, t));
         stk_text_add(out, " to ");
-        stk_html_add(out, stk_bench_figure_text(number_at(median, "high"), unit, b));
+        stk_html_add(out, is_time ? stk_plain_time(high, t) : stk_plain_number(high, t));
+        stk_text_add(out, "<br><span class=dim>+-%.2g %%</span>", 50 * (high - low) / value);
     } else {
         stk_text_add(out, "<span class=dim>too few runs</span>");
     }
     stk_text_add(out, "</td><td>");
-    add_bar(out, median, scale_of(cases, unit));
+    add_bar(out, median, scale_of(cases, from));
     stk_text_add(out, "</td><td class=n>%.0f</td><td class=n>%.0f</td><td class=n>%.0f</td><td class=n>%s</td>",
                  number_at(summary, "counted_runs"), number_at(summary, "marked_runs"), number_at(summary, "outliers"),
                  stk_plain_time(number_at(summary, "first_run_s"), t));
-    if (isfinite(number_at(summary, "joules")))
-        stk_text_add(out, "<td class=n>%s J</td></tr>\n", stk_plain_number(number_at(summary, "joules"), t));
+    double joules = number_at(summary, "joules"), of_gpus = number_at(summary, "gpu_joules");
+    if (isfinite(of_gpus))
+        stk_text_add(out, "<td class=n>%s J of GPUs</td></tr>\n", stk_plain_number(of_gpus, t));
+    else if (isfinite(joules))
+        stk_text_add(out, "<td class=n>%s J</td></tr>\n", stk_plain_number(joules, t));
     else
         stk_text_add(out, "<td class=\"n dim\">not measured</td></tr>\n");
 }
@@ -117,7 +137,12 @@ static void add_found(stk_text *out, const stk_bench_kept *kept, int i_result)
     {
         add_row(out, cases, from, i_result, i);
     }
-    stk_text_add(out, "</table>\n");
+    stk_text_add(out,
+                 "</table>\n<p class=dim>Each case was run again and again, in turns with the others. The median is "
+                 "its middle run, in bold; the interval is where the middle of endlessly many runs lies, in 95 of "
+                 "100 cases, and is the line over the bar. Bars of like cases have one scale from 0. A run is "
+                 "marked where something else had a part in it. The first run found everything cold. A name leads "
+                 "to its runs.</p>\n");
 }
 
 static stk_bench_interval interval_at(const json_t *object, const char *key)
@@ -155,7 +180,7 @@ static void add_verdicts(stk_text *out, const stk_bench_kept *kept)
     stk_text_add(out, "</ul>\n");
 }
 
-static void add_quality(stk_text *out, const stk_bench_kept *kept)
+static void add_quality(stk_text *out, const stk_bench_kept *kept, int i_result)
 {
     const json_t *cases = cases_of(kept), *from;
     int n[STK_BENCH_N_MARKS] = {0}, n_all = 0;
@@ -168,7 +193,7 @@ static void add_quality(stk_text *out, const stk_bench_kept *kept)
             n_all += (int)json_integer_value(json_object_get(marks, stk_bench_mark_name(k)));
         }
     }
-    stk_text_add(out, "<h3>How far it can be trusted</h3><ul>\n<li>");
+    stk_text_add(out, "<h3 id=trust%d>How far it can be trusted</h3><ul>\n<li>", i_result);
     if (kept->is_disturbed)
         stk_text_add(
             out,
@@ -316,6 +341,21 @@ static void add_conditions(stk_text *out, const stk_bench_kept *kept)
     add_text(out, "</table><p class=dim>Energy: ", text_at(kept->root, "energy"), "</p>\n");
 }
 
+/* What must be read before the figures. */
+static void add_warning(stk_text *out, const stk_bench_kept *kept, int i_result)
+{
+    static const char begin[] =
+        "<p style=\"border-left:4px solid var(--s1);background:var(--back);padding:10px 14px;max-width:none\"><b>";
+    if (kept->is_disturbed)
+        stk_text_add(out,
+                     "%sThese figures were disturbed.</b> Something else used the machine during most rounds, so that "
+                     "they say more about that than about the machine. <a href=\"#trust%d\" style=\"color:inherit\">What "
+                     "it was</a>; better: end it, and measure again.</p>\n",
+                     begin, i_result);
+    else if (json_is_true(json_object_get(json_object_get(kept->root, "settings"), "counts_marked")))
+        stk_text_add(out, "%sRuns with marks are counted,</b> as was asked for.</p>\n", begin);
+}
+
 static void add_result(stk_text *out, const stk_bench_kept *kept, int i_result)
 {
     const json_t *from;
@@ -327,9 +367,13 @@ static void add_result(stk_text *out, const stk_bench_kept *kept, int i_result)
     add_text(out, "", text_at(kept->root, "date"), ", ");
     stk_text_add(out, "%s in all, Stoker ", stk_plain_duration(number_at(kept->root, "seconds"), t));
     add_text(out, "", text_at(kept->root, "stoker"), "</p></header>\n<section>");
+    add_warning(out, kept, i_result);
     add_found(out, kept, i_result);
     add_verdicts(out, kept);
-    add_quality(out, kept);
+    stk_bench_page_scaling(out, kept, i_result);
+    stk_bench_page_trainings(out, kept, i_result);
+    stk_bench_page_roofline(out, kept);
+    add_quality(out, kept, i_result);
     stk_text_add(out, "</section><h2>Each run</h2>\n");
     json_array_foreach(cases_of(kept), i, from)
     {

@@ -9,8 +9,9 @@
 
 const stk_bench_part *stk_bench_part_at(int i)
 {
-    static const stk_bench_part *const parts[] = {&stk_bench_part_matmul, &stk_bench_part_conv, &stk_bench_part_memory,
-                                                  &stk_bench_part_jpeg, &stk_bench_part_storage};
+    static const stk_bench_part *const parts[] = {
+        &stk_bench_part_matmul,  &stk_bench_part_conv, &stk_bench_part_memory,    &stk_bench_part_jpeg,
+        &stk_bench_part_storage, &stk_bench_part_copy, &stk_bench_part_all_reduce};
     return i >= 0 && i < (int)(sizeof(parts) / sizeof(parts[0])) ? parts[i] : NULL;
 }
 

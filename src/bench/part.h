@@ -20,7 +20,7 @@ typedef struct stk_bench_part {
 } stk_bench_part;
 
 extern const stk_bench_part stk_bench_part_matmul, stk_bench_part_conv, stk_bench_part_memory, stk_bench_part_jpeg,
-    stk_bench_part_storage;
+    stk_bench_part_storage, stk_bench_part_copy, stk_bench_part_all_reduce;
 
 /* Part number i; NULL past the end. */
 const stk_bench_part *stk_bench_part_at(int i);

@@ -45,9 +45,11 @@ static json_t *run_json(const stk_bench_run *run)
     json_object_set_new(object, "user_s", number(run->user_s));
     json_object_set_new(object, "system_s", number(run->system_s));
     json_object_set_new(object, "joules", number(run->joules));
+    json_object_set_new(object, "gpu_joules", number(run->gpu_joules));
     json_object_set_new(object, "resident_kib", json_integer(run->resident_kb));
     json_object_set_new(object, "major_faults", json_integer(run->n_major_faults));
     json_object_set_new(object, "blocks_read", json_integer(run->n_blocks_read));
+    json_object_set_new(object, "metrics", stk_bench_metrics_json(run->metric));
     json_object_set_new(object, "during", stk_bench_during_json(&run->during));
     return object;
 }
@@ -83,6 +85,8 @@ static json_t *summary_json(const stk_bench_case *c)
     json_object_set_new(object, "user_s", number(s->user_s));
     json_object_set_new(object, "system_s", number(s->system_s));
     json_object_set_new(object, "joules", number(s->joules));
+    json_object_set_new(object, "gpu_joules", number(s->gpu_joules));
+    json_object_set_new(object, "metrics", stk_bench_metrics_json(s->metric));
     json_object_set_new(object, "resident_kib", number(s->resident_kb));
     return object;
 }
@@ -96,6 +100,10 @@ static json_t *case_json(const stk_bench_case *c)
     for (int i = 0; i < c->n_runs; i++)
         json_array_append_new(runs, run_json(&c->run[i]));
     json_object_set_new(object, "name", json_string(stk_hide_secrets(c->name, shown, sizeof(shown))));
+    json_object_set_new(object, "about", c->about ? json_string(c->about) : json_null());
+    json_object_set_new(object, "precision", c->precision ? json_string(c->precision) : json_null());
+    json_object_set_new(object, "scaling", c->scaling ? json_string(c->scaling) : json_null());
+    json_object_set_new(object, "replicas", json_integer(c->n_replicas > 0 ? c->n_replicas : 1));
     json_object_set_new(object, "command", words);
     json_object_set_new(object, "figure", json_string(c->file ? c->key : c->pattern ? c->pattern : "wall time"));
     json_object_set_new(object, "unit", json_string(c->unit));

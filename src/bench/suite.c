@@ -8,13 +8,16 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/thread.h"
 #include "settings/schema.h"
 
 static const char *const better[] = {"less", "more", NULL};
+static const char *const scalings[] = {"strong", "weak", NULL};
 static const stk_key text_element = {.name = "command", .type = STK_KEY_TEXT};
 static const stk_key file_element = {.name = "text", .type = STK_KEY_TEXT};
 static const stk_key case_keys[] = {
     {.name = "name", .type = STK_KEY_TEXT, .required = true, .doc = "of the case"},
+    {.name = "about", .type = STK_KEY_TEXT, .doc = "what it measures, for readers"},
     {.name = "run", .type = STK_KEY_TEXT, .required = true, .doc = "the command"},
     {.name = "pattern", .type = STK_KEY_TEXT, .doc = "finds the figure in what it prints"},
     {.name = "file", .type = STK_KEY_TEXT, .doc = "a JSON file that it writes, with the figure"},
@@ -25,6 +28,25 @@ static const stk_key case_keys[] = {
      .words = better,
      .default_value = "more",
      .doc = "which figures are better"},
+    {.name = "precision",
+     .type = STK_KEY_TEXT,
+     .doc = "of products: bf16; what is measured in one is set against its peak"},
+    {.name = "scaling",
+     .type = STK_KEY_WORD,
+     .words = scalings,
+     .doc = "the same work for more replicas, or more of it"},
+    {.name = "replicas",
+     .type = STK_KEY_INT,
+     .default_value = "1",
+     .least = 1,
+     .most = 4096,
+     .doc = "that share the work"},
+    {.name = "cores",
+     .type = STK_KEY_INT,
+     .default_value = "1",
+     .least = 1,
+     .most = 4096,
+     .doc = "with fewer the case is left out"},
     {.name = "peak", .type = STK_KEY_REAL, .doc = "what no figure can exceed", .least = 0, .most = 1e18, .above = true},
     STK_KEY_END};
 static const stk_key case_element = {.name = "case", .type = STK_KEY_MAP, .keys = case_keys, .no_short = true};
@@ -44,6 +66,12 @@ static const stk_key suite_keys[] = {
      .least = 1,
      .most = 2000,
      .doc = "of each case, at least"},
+    {.name = "warmup",
+     .type = STK_KEY_INT,
+     .default_value = "1",
+     .least = 0,
+     .most = 100,
+     .doc = "rounds before the first that counts, at least; 0: none"},
     {.name = "files", .type = STK_KEY_NAMED, .element = &file_element, .doc = "written to the working folder"},
     {.name = "prepare",
      .type = STK_KEY_LIST,
@@ -54,7 +82,7 @@ static const stk_key suite_keys[] = {
     STK_KEY_END};
 static const stk_key suite_root = {.name = "suite", .type = STK_KEY_MAP, .keys = suite_keys, .no_short = true};
 
-/* {stoker} and {work} in place. Returned: free(). */
+/* {stoker}, {work}, {device}, {cores} and {side} in place. Returned: free(). */
 static stk_status expand(const stk_bench_suite *suite, const char *program, const char *text, char **out)
 {
     stk_text all = {0};
@@ -64,6 +92,15 @@ static stk_status expand(const stk_bench_suite *suite, const char *program, cons
             text += 8;
         } else if (!strncmp(text, "{work}", 6)) {
             stk_text_add(&all, "%s", suite->work);
+            text += 6;
+        } else if (!strncmp(text, "{device}", 8)) {
+            stk_text_add(&all, "%s", suite->device);
+            text += 8;
+        } else if (!strncmp(text, "{cores}", 7)) {
+            stk_text_add(&all, "%d", stk_n_cores());
+            text += 7;
+        } else if (!strncmp(text, "{side}", 6)) {
+            stk_text_add(&all, strncmp(suite->device, "cpu", 3) ? "8192" : "2048");
             text += 6;
         } else {
             stk_text_add_bytes(&all, text++, 1);
@@ -79,6 +116,7 @@ static stk_status expand(const stk_bench_suite *suite, const char *program, cons
 static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, const char *program)
 {
     if (suite->n_cases == STK_BENCH_MOST_CASES) return stk_yaml_fail(node, "more than %d cases", STK_BENCH_MOST_CASES);
+    if (stk_yaml_int(node, "cores", 1) > stk_n_cores()) return STK_OK;
     int i = suite->n_cases++;
     stk_bench_case *c = &suite->cases[i];
     const char *file = stk_yaml_text(node, "file");
@@ -87,6 +125,10 @@ static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, c
     c->key = stk_yaml_text(node, "key");
     c->unit = stk_yaml_text(node, "unit");
     c->peak = stk_yaml_real(node, "peak", 0);
+    c->about = stk_yaml_text(node, "about");
+    c->precision = stk_yaml_text(node, "precision");
+    c->scaling = stk_yaml_text(node, "scaling");
+    c->n_replicas = (int)stk_yaml_int(node, "replicas", 1);
     c->less_is_better = stk_yaml_is(node, "better", "less");
     if (!c->pattern && !file) {
         if (c->unit) return stk_yaml_fail(node, "'unit' goes with 'pattern' or 'file'");
@@ -125,6 +167,7 @@ static stk_status read_suite(stk_bench_suite *suite, const char *program)
     suite->seconds = stk_yaml_real(root, "seconds", 60);
     suite->precision = stk_yaml_real(root, "precision", 0.01);
     suite->least_rounds = (int)stk_yaml_int(root, "runs", 10);
+    suite->least_warmups = (int)stk_yaml_int(root, "warmup", 1);
     for (const stk_yaml_node *node = list->child; node; node = node->next)
         STK_RETURN_IF_ERROR(read_case(suite, node, program));
     if (!suite->n_cases) return stk_yaml_fail(list, "there is no case");
@@ -138,9 +181,10 @@ static stk_status read_suite(stk_bench_suite *suite, const char *program)
 }
 
 stk_status stk_bench_suite_open(const stk_bench_builtin *builtin, const char *path, const char *program,
-                                stk_bench_suite *out)
+                                const char *device, stk_bench_suite *out)
 {
     memset(out, 0, sizeof(*out));
+    out->device = device;
     if (builtin)
         STK_RETURN_IF_ERROR(stk_yaml_parse(builtin->name, builtin->text, strlen(builtin->text), &out->yaml));
     else

@@ -9,7 +9,8 @@
  *     - {name: matmul, run: '{stoker} bench part matmul 512x512x512 f32', pattern: '^([0-9.,]+)', unit: GFLOP/s}
  *     - {name: train, run: ..., file: '{work}/run/result.json', key: samples_per_s, unit: samples/s}
  *
- * {stoker} is this program, {work} a folder that is there until the end. Threads: one at a time.
+ * {stoker} is this program, {work} a folder that is there until the end, {device} the device that is measured, {cores}
+ * how many cores may be used, {side} the side of a matrix that is large for the device. Threads: one at a time.
  */
 #ifndef STK_BENCH_SUITE_H
 #define STK_BENCH_SUITE_H
@@ -22,13 +23,14 @@ enum { STK_BENCH_MOST_CASES = 64 };
 typedef struct stk_bench_suite {
     const char *name;
     double seconds, precision;
-    int least_rounds;
+    int least_rounds, least_warmups;
     stk_bench_case cases[STK_BENCH_MOST_CASES]; /* without argv */
     char *run[STK_BENCH_MOST_CASES];            /* the commands, with the words in place; the suite's */
     int n_cases, n_prepare;
     char *prepare[STK_BENCH_MOST_CASES];
     /* its own */
     stk_yaml *yaml;
+    const char *device;
     char work[64], *file[STK_BENCH_MOST_CASES];
 } stk_bench_suite;
 
@@ -39,10 +41,10 @@ typedef struct stk_bench_builtin {
 const stk_bench_builtin *stk_bench_builtin_at(int i);
 const stk_bench_builtin *stk_bench_builtin_find(const char *name);
 
-/* Of a built-in's text, or of a file where builtin is NULL. program: the path of this one. Makes {work} and its files.
- * Free in any case. */
+/* Of a built-in's text, or of a file where builtin is NULL. program: the path of this one; device: as "cpu",
+ * borrowed until it is closed. Makes {work} and its files. Free in any case. */
 stk_status stk_bench_suite_open(const stk_bench_builtin *builtin, const char *path, const char *program,
-                                stk_bench_suite *out);
+                                const char *device, stk_bench_suite *out);
 void stk_bench_suite_close(stk_bench_suite *suite);
 
 #endif

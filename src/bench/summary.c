@@ -33,6 +33,10 @@ static double get_joules(const stk_bench_run *run)
 {
     return run->joules;
 }
+static double get_gpu_joules(const stk_bench_run *run)
+{
+    return run->gpu_joules;
+}
 static double get_blocks(const stk_bench_run *run)
 {
     return (double)run->n_blocks_read;
@@ -64,6 +68,16 @@ static int gather(const stk_bench_case *c, field_of get, bool all, double *out)
 static double median_of(const stk_bench_case *c, field_of get, bool all, double *scratch)
 {
     int n = gather(c, get, all, scratch);
+    stk_bench_sort(scratch, n);
+    return n ? stk_bench_quantile(scratch, n, 0.5) : NAN;
+}
+
+/* Of the runs that count. */
+static double median_of_metric(const stk_bench_case *c, int i_metric, double *scratch)
+{
+    int n = 0;
+    for (int i = 0; i < c->n_runs; i++)
+        if (c->run[i].is_counted && isfinite(c->run[i].metric[i_metric])) scratch[n++] = c->run[i].metric[i_metric];
     stk_bench_sort(scratch, n);
     return n ? stk_bench_quantile(scratch, n, 0.5) : NAN;
 }
@@ -163,6 +177,9 @@ static stk_status summarise_case(const stk_bench_plan *plan, stk_bench_case *c, 
     s->user_s = median_of(c, get_user, false, scratch);
     s->system_s = median_of(c, get_system, false, scratch);
     s->joules = median_of(c, get_joules, false, scratch);
+    s->gpu_joules = median_of(c, get_gpu_joules, false, scratch);
+    for (int i = 0; i < STK_BENCH_N_METRICS; i++)
+        s->metric[i] = median_of_metric(c, i, scratch);
     s->n = gather(c, get_figure, false, scratch);
     STK_RETURN_IF_ERROR(stk_bench_median_interval(scratch, s->n, 0.95, plan->seed, &s->median));
     STK_RETURN_IF_ERROR(stk_bench_block_length(scratch, s->n, &s->block));

@@ -189,7 +189,7 @@ def suite():
     check(not result("suite")["comparisons"], "different things are not compared")
     work = cases[0]["command"][1].rsplit("/", 1)[0]
     check(not os.path.exists(work), "the working folder is gone")
-    accepted(["bench", "--list"], "quick", "system", "data", "train")
+    accepted(["bench", "--list"], "quick", "system", "data", "train", "quality", "scaling")
     refused(["bench", "quikc"], 2, "there is no suite 'quikc'")
     refused(["bench", "quick", "--unit", "x"], 2, "a suite says itself")
     with open("bad.yaml", "w") as f:
@@ -199,7 +199,7 @@ def suite():
 
 def parts():
     for part in (["matmul", "16x16x16", "f32"], ["matmul", "16x16x16", "bf16"], ["matmul", "16x16x16", "f16"], ["conv", "1x8x8x4x4x3", "f32"], ["memory", "1"], ["jpeg", "32x32"],
-                 ["storage", "write", "1"], ["storage", "read", "1"], ["storage", "random", "1"]):
+                 ["storage", "write", "1"], ["storage", "read", "1"], ["storage", "random", "1"], ["copy", "1"], ["allreduce", "1"]):
         done = accepted(["bench", "part", *part, "--seconds", "0"])
         check(float(done.stdout.split()[0].replace(",", "")) > 0, f"{part}: {done.stdout}")
     accepted(["bench", "part", "--list"], "matmul")

@@ -1,0 +1,21 @@
+/* Parts of the page of results that more than one file makes (bench/page.h): what trainings used of the machine, the
+ * roofline, and scaling. Each adds nothing where a result has nothing for it. Threads: any. */
+#ifndef STK_BENCH_PAGE_PARTS_H
+#define STK_BENCH_PAGE_PARTS_H
+
+#include "bench/metric.h"
+#include "bench/result.h"
+
+/* Compute of the best product in that precision, and the best memory bandwidth, that the same result measured. */
+stk_bench_roof stk_bench_measured_roof(const json_t *root, const char *precision);
+/* What the maker publishes of the device. */
+stk_bench_roof stk_bench_published_roof(const json_t *root, const char *precision);
+
+void stk_bench_page_trainings(stk_text *out, const stk_bench_kept *kept, int i_result);
+void stk_bench_page_roofline(stk_text *out, const stk_bench_kept *kept);
+void stk_bench_page_scaling(stk_text *out, const stk_bench_kept *kept, int i_result);
+
+/* Of n replicas compared with one, from their medians with intervals: value, and what it may be. */
+stk_bench_interval stk_bench_efficiency(stk_bench_interval one, stk_bench_interval many, int n_replicas);
+
+#endif

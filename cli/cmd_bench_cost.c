@@ -2,7 +2,12 @@
 #include "bench/price.h"
 #include "cli.h"
 
-static const cli_option options[] = {{"--json", NULL, "prints one JSON object"}, {NULL, NULL, NULL}};
+static const cli_option options[] = {
+    {"--out", "FILE", "writes a page with the tables and a plot of what is paid over the hours: cost.html"},
+    {"--json", NULL, "prints one JSON object"},
+    {NULL, NULL, NULL}};
+
+enum { MOST_RESULTS = 16 };
 
 static void put_number(const char *name, double x)
 {
@@ -19,6 +24,10 @@ static void print_json(const stk_bench_prices *p)
         const stk_bench_priced *m = &p->machine[i];
         printf("%s{\"name\": ", i ? ", " : "");
         cli_json_text(stdout, m->name);
+        put_number("rate", m->rate);
+        put_number("rate_low", m->rate_low);
+        put_number("rate_high", m->rate_high);
+        put_number("power_w", m->power_w);
         put_number("hour", m->hour);
         put_number("energy_hour", m->energy_hour);
         put_number("million", m->million);
@@ -33,11 +42,22 @@ static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
     static stk_bench_prices prices;
+    static stk_bench_kept kept[MOST_RESULTS];
     stk_text text = {0};
-    int code = CLI_OK;
+    int code = CLI_OK, n = 0;
+    stk_status status = STK_OK;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
-    if (args.n_words != 1) return cli_usage(verb, "bench cost takes one file of prices");
-    if (stk_bench_prices_read(args.word[0], &prices) != STK_OK) {
+    if (args.n_words < 1 || args.n_words > 1 + MOST_RESULTS)
+        return cli_usage(verb, "bench cost takes a file of prices, and at most %d results", MOST_RESULTS);
+    status = stk_bench_prices_read(args.word[0], &prices);
+    while (status == STK_OK && n + 1 < args.n_words) {
+        status = stk_bench_kept_read(args.word[n + 1], &kept[n]);
+        n += status == STK_OK;
+    }
+    if (status == STK_OK) status = stk_bench_prices_fill(&prices, kept, n);
+    if (status == STK_OK && cli_value(&args, "--out"))
+        status = stk_bench_prices_page(&prices, cli_value(&args, "--out"));
+    if (status != STK_OK) {
         code = cli_fail();
     } else if (cli_has(&args, "--json")) {
         print_json(&prices);
@@ -50,12 +70,19 @@ static int run(const cli_verb *verb, int argc, char **argv)
     }
     stk_text_free(&text);
     stk_bench_prices_free(&prices);
+    for (int i = 0; i < n; i++)
+        stk_bench_kept_free(&kept[i]);
     return code;
 }
 
 const cli_verb cli_bench_cost = {
-    "bench cost", "FILE [OPTION...]",
+    "bench cost",
+    "PRICES [DIR...] [OPTION...]",
     "Says what work costs, by a dated file of prices: an hour, a million samples or tokens, an epoch; from how many "
     "hours "
-    "on buying is cheaper than renting; and what other prices would do. A price without date or unit is refused.",
-    options, .run = run};
+    "on buying is cheaper than renting; and what other prices would do. Rates may be those of results of 'stoker "
+    "bench'. A "
+    "price without date or unit is refused.",
+    options,
+    .run = run,
+    .makes_files = true};

@@ -94,28 +94,31 @@ static void add_row(stk_text *out, const json_t *cases, const json_t *from, int 
     const char *unit = text_at(from, "unit"), *about = text_at(from, "about");
     double low = number_at(median, "low"), high = number_at(median, "high"), value = number_at(median, "value");
     stk_text_add(out,
-                 "<tr><td style=\"white-space:normal;min-width:min(280px,44vw)\"><a href=\"#r%dc%zu\" "
+                 "<tr><td style=\"white-space:normal;min-width:min(280px,38vw)\"><a href=\"#r%dc%zu\" "
                  "style=\"color:inherit\">",
                  i_result, i);
     add_text(out, "", text_at(from, "name"), "</a>");
     if (about[0]) add_text(out, "<br><span class=dim>", about, "</span>");
     stk_text_add(out, "</td><td class=n>");
-    add_text(out, "<b>", stk_bench_figure_text(value, unit, a), "</b>");
-    stk_text_add(out, "</td><td style=\"white-space:nowrap\">");
+    add_text(out, "<b>", stk_bench_figure_text(value, unit, a),
+             "</b><br><span class=dim style=\"white-space:normal\">");
     if (isfinite(low)) {
         bool is_time = !strcmp(unit, "s");
         stk_html_add(out, is_time ? stk_plain_time(low, t) : stk_plain_number(low, t));
         stk_text_add(out, " to ");
         stk_html_add(out, is_time ? stk_plain_time(high, t) : stk_plain_number(high, t));
-        stk_text_add(out, "<br><span class=dim>+-%.2g %%</span>", 50 * (high - low) / value);
+        stk_text_add(out, ", &plusmn;%.2g %%", 50 * (high - low) / value);
     } else {
-        stk_text_add(out, "<span class=dim>too few runs</span>");
+        stk_text_add(out, "too few runs for an interval");
     }
-    stk_text_add(out, "</td><td>");
-    add_bar(out, median, scale_of(cases, from));
-    stk_text_add(out, "</td><td class=n>%.0f</td><td class=n>%.0f</td><td class=n>%.0f</td><td class=n>%s</td>",
-                 number_at(summary, "counted_runs"), number_at(summary, "marked_runs"), number_at(summary, "outliers"),
-                 stk_plain_time(number_at(summary, "first_run_s"), t));
+    stk_text_add(out, "</span></td><td style=\"min-width:120px\">");
+    add_bar(out, median, 1.01 * scale_of(cases, from)); /* the interval's end stays inside */
+    stk_text_add(out, "</td><td class=n>%.0f", number_at(summary, "counted_runs"));
+    double n_marked = number_at(summary, "marked_runs"), n_outliers = number_at(summary, "outliers");
+    if (n_marked > 0) stk_text_add(out, "<br><span class=dim>%.0f marked</span>", n_marked);
+    if (n_outliers > 0)
+        stk_text_add(out, "<br><span class=dim>%.0f outlier%s</span>", n_outliers, n_outliers > 1 ? "s" : "");
+    stk_text_add(out, "</td><td class=n>%s</td>", stk_plain_time(number_at(summary, "first_run_s"), t));
     double joules = number_at(summary, "joules"), of_gpus = number_at(summary, "gpu_joules");
     if (isfinite(of_gpus))
         stk_text_add(out, "<td class=n>%s J of GPUs</td></tr>\n", stk_plain_number(of_gpus, t));
@@ -130,9 +133,9 @@ static void add_found(stk_text *out, const stk_bench_kept *kept, int i_result)
     const json_t *cases = cases_of(kept), *from;
     size_t i;
     stk_text_add(
-        out, "<table><tr><th>Case</th><th class=n>Median</th><th>95 %% interval</th><th></th><th class=n>Runs that "
-             "count</th><th class=n>Marked</th><th class=n>Outliers</th><th class=n>First run</th><th class=n>Energy a "
-             "run</th></tr>\n");
+        out,
+        "<table><tr><th>Case</th><th class=n>Median and interval</th><th></th><th class=n>Runs</th><th class=n>First "
+        "run</th><th class=n>Energy a run</th></tr>\n");
     json_array_foreach(cases, i, from)
     {
         add_row(out, cases, from, i_result, i);
@@ -347,11 +350,12 @@ static void add_warning(stk_text *out, const stk_bench_kept *kept, int i_result)
     static const char begin[] =
         "<p style=\"border-left:4px solid var(--s1);background:var(--back);padding:10px 14px;max-width:none\"><b>";
     if (kept->is_disturbed)
-        stk_text_add(out,
-                     "%sThese figures were disturbed.</b> Something else used the machine during most rounds, so that "
-                     "they say more about that than about the machine. <a href=\"#trust%d\" style=\"color:inherit\">What "
-                     "it was</a>; better: end it, and measure again.</p>\n",
-                     begin, i_result);
+        stk_text_add(
+            out,
+            "%sThese figures were disturbed.</b> Something else used the machine during most rounds, so that "
+            "they say more about that than about the machine. <a href=\"#trust%d\" style=\"color:inherit\">What "
+            "it was</a>; better: end it, and measure again.</p>\n",
+            begin, i_result);
     else if (json_is_true(json_object_get(json_object_get(kept->root, "settings"), "counts_marked")))
         stk_text_add(out, "%sRuns with marks are counted,</b> as was asked for.</p>\n", begin);
 }

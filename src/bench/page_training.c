@@ -70,23 +70,23 @@ static void add_number(stk_text *out, double x, const char *unit, const char *mi
         stk_text_add(out, "<td class=\"n dim\">%s</td>", missing);
 }
 
-static void add_share(stk_text *out, double x)
+static void add_share(stk_text *out, double x, const char *of)
 {
     if (!isfinite(x))
-        stk_text_add(out, "<td class=\"n dim\">not known</td>");
+        stk_text_add(out, "<span class=dim>%s: not known</span>", of);
     else if (x > 1.02)
-        stk_text_add(out, "<td class=n><b>%.0f %%: cannot be</b></td>", 100 * x);
+        stk_text_add(out, "<b>%.0f %% of the %s: cannot be</b>", 100 * x, of);
     else
-        stk_text_add(out, "<td class=n>%.1f %%</td>", 100 * x);
+        stk_text_add(out, "%.1f %% <span class=dim>%s</span>", 100 * x, of);
 }
 
-static void add_bytes(stk_text *out, double x)
+static void add_bytes(stk_text *out, double x, const char *what)
 {
     char text[STK_PLAIN_TEXT];
     if (isfinite(x) && x > 0)
-        stk_text_add(out, "<td class=n>%s</td>", stk_plain_bytes(x, text));
+        stk_text_add(out, "%s <span class=dim>%s</span>", stk_plain_bytes(x, text), what);
     else
-        stk_text_add(out, "<td class=\"n dim\">not told</td>");
+        stk_text_add(out, "<span class=dim>%s: not told</span>", what);
 }
 
 static void add_training(stk_text *out, const json_t *root, const json_t *from, int i_result, size_t i)
@@ -100,15 +100,20 @@ static void add_training(stk_text *out, const json_t *root, const json_t *from, 
     add_text(out, "", text_at(from, "name"), "</a></td>");
     add_text(out, "<td>", text_at(from, "precision"), "</td>");
     add_number(out, m[STK_BENCH_METRIC_batch], "", "-");
-    stk_text_add(out, "<td class=n>%s</td>", stk_plain_time(m[STK_BENCH_METRIC_step_s], text));
-    stk_text_add(out, "<td class=n>%s</td>", stk_plain_time(m[STK_BENCH_METRIC_first_step_s], text));
+    stk_text_add(out, "<td class=n>%s", stk_plain_time(m[STK_BENCH_METRIC_step_s], text));
+    stk_text_add(out, "<br><span class=dim>first %s</span></td>",
+                 stk_plain_time(m[STK_BENCH_METRIC_first_step_s], text));
     add_number(out, use.flop_per_s * 1e-9, "", "-");
-    add_share(out, use.of_measured);
-    add_share(out, use.of_published);
-    add_number(out, 100 * m[STK_BENCH_METRIC_input_share], " %", "-");
-    add_bytes(out, m[STK_BENCH_METRIC_planned_bytes]);
-    add_bytes(out, isfinite(m[STK_BENCH_METRIC_gpu_bytes]) ? m[STK_BENCH_METRIC_gpu_bytes]
-                                                           : m[STK_BENCH_METRIC_resident_bytes]);
+    stk_text_add(out, "<td class=n>");
+    add_share(out, use.of_measured, "measured");
+    stk_text_add(out, "<br>");
+    add_share(out, use.of_published, "published");
+    stk_text_add(out, "</td><td class=n>%.1f %%</td><td class=n>", 100 * m[STK_BENCH_METRIC_input_share]);
+    double used = m[STK_BENCH_METRIC_gpu_bytes];
+    add_bytes(out, isfinite(used) ? used : m[STK_BENCH_METRIC_resident_bytes], "in use");
+    stk_text_add(out, "<br>");
+    add_bytes(out, m[STK_BENCH_METRIC_planned_bytes], "planned");
+    stk_text_add(out, "</td>");
     double joules = m[STK_BENCH_METRIC_gpu_joules_per_sample];
     if (isnan(joules)) joules = m[STK_BENCH_METRIC_cpu_joules_per_sample];
     add_number(out, joules, " J", "not measured");
@@ -133,21 +138,20 @@ void stk_bench_page_trainings(stk_text *out, const stk_bench_kept *kept, int i_r
     const json_t *from;
     size_t i;
     if (!has_training(kept)) return;
-    stk_text_add(out,
-                 "<h3>What trainings made of the machine</h3><table><tr><th>Case</th><th>Products in</th><th "
-                 "class=n>Batch</th><th class=n>Step</th><th class=n>First step</th><th class=n>GFLOP/s</th><th "
-                 "class=n>of the measured peak</th><th class=n>MFU: of the published one</th><th class=n>Waits for "
-                 "data</th><th class=n>Memory planned</th><th class=n>in use</th><th class=n>Energy a "
-                 "sample</th></tr>\n");
+    stk_text_add(out, "<h3>What trainings made of the machine</h3><table><tr><th>Case</th><th>Products in</th><th "
+                      "class=n>Batch</th><th class=n>Step</th><th class=n>GFLOP/s</th><th class=n>Share of the "
+                      "peak</th><th class=n>Waits for data</th><th class=n>Memory</th><th class=n>Energy a "
+                      "sample</th></tr>\n");
     json_array_foreach(json_object_get(kept->root, "cases"), i, from)
     {
         add_training(out, kept->root, from, i_result, i);
     }
-    stk_text_add(out, "</table><p class=dim>GFLOP/s counts what the network itself computes, two for each "
-                      "multiplication and addition, and nothing that is recomputed. The measured peak is the best "
-                      "product of matrices of the same result in the same precision; the published one is the maker's, "
-                      "where the device is in the table of known accelerators. Memory in use is that of the whole "
-                      "process, or of the GPU.</p>\n");
+    stk_text_add(
+        out, "</table><p class=dim>GFLOP/s counts what the network itself computes, two for each "
+             "multiplication and addition, and nothing that is recomputed. The measured peak is the best "
+             "product of matrices of the same result in the same precision; the published one is the maker's (MFU), "
+             "where the device is in the table of known accelerators. Memory in use is that of the whole "
+             "process, or of the GPU.</p>\n");
 }
 
 /* --- roofline: both scales are logarithms --- */

@@ -27,7 +27,9 @@ static const stk_key machine_keys[] = {
      .most = 1,
      .above = true,
      .doc = "the share of its lifetime in which it works"},
-    {.name = "rate", .type = STK_KEY_TEXT, .required = true, .doc = "1200 samples/s"},
+    {.name = "rate", .type = STK_KEY_TEXT, .doc = "1200 samples/s"},
+    {.name = "result", .type = STK_KEY_TEXT, .doc = "in place of rate: the folder's name of a result of stoker bench"},
+    {.name = "case", .type = STK_KEY_TEXT, .doc = "of that result"},
     STK_KEY_END};
 static const stk_key machine_element = {.name = "machine", .type = STK_KEY_MAP, .keys = machine_keys, .no_short = true};
 static const stk_key price_keys[] = {
@@ -116,7 +118,14 @@ static stk_status read_machine(stk_bench_prices *p, const stk_yaml_node *node)
     STK_RETURN_IF_ERROR(read_amount(node, "rate", unit, &m->rate));
     if (isnan(m->hourly) == isnan(m->purchase))
         return stk_yaml_fail(node, "'%s' needs one of 'hourly' and 'purchase'", m->name);
-    if (!isnan(m->purchase) && (isnan(m->lifetime_h) || isnan(m->power_w)))
+    m->result = stk_yaml_text(node, "result");
+    m->case_name = stk_yaml_text(node, "case");
+    m->rate_low = m->rate_high = NAN;
+    if (!m->result != !m->case_name) return stk_yaml_fail(node, "'%s': 'result' and 'case' go together", m->name);
+    if (isnan(m->rate) != (m->result != NULL))
+        return stk_yaml_fail(node, "'%s' needs its 'rate', or the 'result' and 'case' that measured it, not both",
+                             m->name);
+    if (!isnan(m->purchase) && (isnan(m->lifetime_h) || (isnan(m->power_w) && !m->result)))
         return stk_yaml_fail(node, "'%s' is bought, and needs its 'lifetime' and its 'power'", m->name);
     return STK_OK;
 }
@@ -204,6 +213,7 @@ static void tell_break_even(const stk_bench_prices *p, stk_text *out)
         for (int k = 0; k < p->n; k++) {
             const stk_bench_priced *rented = &p->machine[i], *bought = &p->machine[k];
             if (isnan(rented->hourly) || isnan(bought->purchase)) continue;
+            if (isnan(rented->rate) || isnan(bought->rate)) continue;
             if (!has_head)
                 stk_text_add(out, "\n| Renting | Buying | Buying is cheaper from so many hours of its work on | Years "
                                   "at its utilisation |\n"

@@ -11,6 +11,9 @@
  *     - {name: rented, source: 'offer of 2026-10-30', hourly: 2.40 EUR/h, rate: 1200 samples/s}
  *     - {name: bought, source: 'shop', date: 2026-10-01, purchase: 2000 EUR, lifetime: 3 years, power: 450 W,
  *        utilisation: 50%, rate: 800 samples/s}
+ *     - {name: measured, source: 'shop', hourly: 1.10 EUR/h, result: bench-train, case: resnet50 bf16}
+ *
+ * A rate, and the power of a bought machine, may be what a result of stoker bench has measured: stk_bench_prices_fill.
  *
  * Threads: one at a time for each.
  */
@@ -18,6 +21,7 @@
 #define STK_BENCH_PRICE_H
 
 #include "base/text.h"
+#include "bench/result.h"
 #include "settings/yaml.h"
 
 enum { STK_BENCH_MOST_MACHINES = 64 };
@@ -27,7 +31,10 @@ typedef struct stk_bench_priced {
     const char *name, *source, *date; /* borrowed from the file */
     double hourly;                    /* of a rented one, with its energy */
     double purchase, lifetime_h, power_w, utilisation;
-    double rate; /* in units of work a second */
+    double rate;                    /* in units of work a second */
+    const char *result, *case_name; /* whose median it is, by the name of the result's folder; NULL: it is told */
+    double rate_low, rate_high;     /* the median's interval; NaN: told without one */
+    bool power_is_measured;
     /* What follows. */
     double energy_hour;    /* for electricity, of an hour of work */
     double hour;           /* all that an hour of work costs */
@@ -47,6 +54,10 @@ typedef struct stk_bench_prices {
 /* Errors: STK_INVALID with the place, for what is no price. Free in any case. */
 stk_status stk_bench_prices_read(const char *path, stk_bench_prices *out);
 void stk_bench_prices_free(stk_bench_prices *prices);
+/* Rates and powers of machines that name a result, of the results in kept [n]. A case in seconds is a whole run, whose
+ * work is in runs. Then computes. Errors: STK_NOT_FOUND, no such result or case; STK_MISMATCH, another unit;
+ * STK_INVALID, a bought machine whose power is neither told nor measured. */
+stk_status stk_bench_prices_fill(stk_bench_prices *prices, const stk_bench_kept *kept, int n);
 /* Computes what follows; after a change of the figures, again. */
 void stk_bench_prices_compute(stk_bench_prices *prices);
 
@@ -57,6 +68,10 @@ double stk_bench_break_even_h(const stk_bench_priced *rented, const stk_bench_pr
 /* Tables in Markdown: costs, from how many hours on what is cheaper, and what other prices and utilisations would do.
  */
 void stk_bench_prices_tell(const stk_bench_prices *prices, stk_text *out);
+
+/* The same as one HTML page, with a plot of what is paid over the hours. Errors: STK_BUSY, another kind of file is at
+ * path. */
+stk_status stk_bench_prices_page(const stk_bench_prices *prices, const char *path);
 
 /* "2.40 EUR/h" with unit "EUR/h" -> 2.4. False: no number above 0, another unit, or none. */
 bool stk_bench_parse_amount(const char *text, const char *unit, double *out);

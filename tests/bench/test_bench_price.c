@@ -79,6 +79,79 @@ static void test_by_hand(void **state)
     stk_bench_prices_free(&p);
 }
 
+/* A result of three cases, in a folder whose name the prices say. */
+static void make_result(stk_bench_kept *kept, const char *energy)
+{
+    char text[2048];
+    static stk_bench_kept_case none;
+    snprintf(text, sizeof(text),
+             "{\"cases\": [{\"name\": \"train\", \"unit\": \"samples/s\", \"summary\": {\"median\": {\"value\": 800, "
+             "\"low\": "
+             "700, \"high\": 900}, \"wall_s\": 10, \"joules\": %s, \"gpu_joules\": null}}, {\"name\": \"to 97 %%\", "
+             "\"unit\": "
+             "\"s\", \"summary\": {\"median\": {\"value\": 90, \"low\": 80, \"high\": 120}, \"wall_s\": 90}}]}",
+             energy);
+    *kept = (stk_bench_kept){.path = "runs/bench-mine/result.json", .root = json_loads(text, 0, NULL), .cases = &none};
+    assert_non_null(kept->root);
+}
+
+static void fill(const char *machine, const char *work, const char *energy, const char *words, stk_bench_prices *p)
+{
+    char text[1024];
+    stk_bench_kept kept;
+    snprintf(text, sizeof(text),
+             "date: 2026-11-01\ncurrency: EUR\nelectricity: 0.30 EUR/kWh\nwork: %s\nmachines:\n  - {name: m, "
+             "source: a shop, %s}\n",
+             work, machine);
+    write_file(path, text);
+    assert_int_equal(stk_bench_prices_read(path, p), STK_OK);
+    make_result(&kept, energy);
+    stk_status status = stk_bench_prices_fill(p, &kept, 1);
+    if (!words) {
+        assert_int_equal(status, STK_OK);
+    } else {
+        assert_int_not_equal(status, STK_OK);
+        if (!strstr(stk_error_text(), words)) fail_msg("'%s' is not in '%s'", words, stk_error_text());
+    }
+    json_decref(kept.root);
+}
+
+#define BUY "purchase: 2000 EUR, lifetime: 1 years, "
+static void test_measured(void **state)
+{
+    (void)state;
+    stk_bench_prices p;
+    fill("hourly: 2.88 EUR/h, result: bench-mine, case: train", "1000 samples", "null", NULL, &p);
+    assert_close(p.machine[0].rate, 800);
+    assert_close(p.machine[0].rate_low, 700);
+    assert_close(p.machine[0].million, 1); /* 2.88 / (800 * 3600) * 10^6 */
+    stk_bench_prices_free(&p);
+    /* 4500 J in 10 s are 450 W: 0.45 kW * 0.30 EUR/kWh */
+    fill(BUY "result: bench-mine, case: train", "1000 samples", "4500", NULL, &p);
+    assert_close(p.machine[0].energy_hour, 0.135);
+    assert_true(p.machine[0].power_is_measured);
+    stk_bench_prices_free(&p);
+    /* 90 s at 4 EUR an hour to the accuracy */
+    fill("hourly: 4 EUR/h, result: bench-mine, case: 'to 97 %'", "1 runs", "null", NULL, &p);
+    assert_close(p.machine[0].epoch, 0.1);
+    static const char page[] = STK_BINARY_DIR "/test_bench_price.html";
+    remove(page);
+    assert_int_equal(stk_bench_prices_page(&p, page), STK_OK);
+    if (stk_bench_prices_page(&p, page) != STK_OK) fail_msg("%s", stk_error_text());
+    assert_int_equal(stk_bench_prices_page(&p, path), STK_BUSY); /* and no other */
+    stk_bench_prices_free(&p);
+    fill(BUY "result: bench-mine, case: train", "1000 samples", "null", "needs its 'power'", &p);
+    stk_bench_prices_free(&p);
+    fill("hourly: 4 EUR/h, result: bench-mine, case: train", "10 tokens", "null", "the prices are for tokens", &p);
+    stk_bench_prices_free(&p);
+    fill("hourly: 4 EUR/h, result: bench-mine, case: 'to 97 %'", "10 samples", "null", "'work' is '1 runs'", &p);
+    stk_bench_prices_free(&p);
+    fill("hourly: 4 EUR/h, result: mine, case: train", "1000 samples", "null", "not among those given", &p);
+    stk_bench_prices_free(&p);
+    fill("hourly: 4 EUR/h, result: bench-mine, case: other", "1000 samples", "null", "no case 'other'", &p);
+    stk_bench_prices_free(&p);
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -101,6 +174,9 @@ static void test_refused(void **state)
     refuse("rate: 800 samples/s", "rate: 800 tokens/s", "with the unit samples/s");
     refuse("work: 50000 samples", "work: 50000", "a unit");
     refuse("hourly: 2.40 EUR/h, ", "", "needs one of");
+    refuse("rate: 800 samples/s", "result: x", "go together");
+    refuse("rate: 800 samples/s", "rate: 800 samples/s, result: x, case: y", "not both");
+    refuse(", rate: 800 samples/s", "", "needs its 'rate'");
     refuse("source: 'an offer', ", "", "source");
     refuse("utilisation: 50%", "utilisation: 150%", "utilisation");
     refuse("pue: 1.3", "pue: 0.9", "pue");
@@ -108,6 +184,7 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_measured),
+                                       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,10 @@ long-run value as often as they say; and disturbances, which it must name. ./dev
 usage: bench_truth.py BUILD [--budget SECONDS] [--only differences|coverage|spoilers] [--again] [--table FILE]
 
 Trials are drawn in one fixed order, so that those of an unfinished table are as good as any others. They are kept in
-BUILD/bench-truth.jsonl.
+BUILD/bench-truth.jsonl, with what they were measured with: after a change of the program or the machine it begins anew.
 """
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -25,7 +26,7 @@ SHARES, KINDS = (0, 0.01, 0.02, 0.05, 0.1), ("work", "sleep")
 N_EACH, N_COVERAGE, N_SPOILERS = 25, 200, 20
 SPOILERS = ("nothing", "neighbour", "quota", "clock", "cold", "gpu_slow")
 COVERED = ("scatter", "work")
-RUN_MS = 40
+RUN_MS, SHORT_MS = 40, 25  # of a run; of those whose difference is told, so that all of it takes half an hour
 
 
 def all_trials():
@@ -43,7 +44,7 @@ class Bench:
         self.build, self.folder = os.path.abspath(build), folder
         self.planted = f"{self.build}/bench/bench_planted"
         ms = float(subprocess.run([self.planted, "400"], capture_output=True, text=True, check=True).stdout.split()[0])
-        self.rounds = max(1, round(400 * RUN_MS / ms))
+        self.rounds, self.short = max(1, round(400 * RUN_MS / ms)), max(1, round(400 * SHORT_MS / ms))
 
     def run(self, *args, env=None):
         out = f"{self.folder}/result"
@@ -57,9 +58,9 @@ class Bench:
 
 def try_difference(bench, share, kind, i):
     """Which of the two is the slower one changes, and so does the order of the pairs."""
-    plain, planted = f"{bench.planted} {bench.rounds}", f"{bench.planted} {bench.rounds} {share} {kind}"
+    plain, planted = f"{bench.planted} {bench.short}", f"{bench.planted} {bench.short} {share} {kind}"
     first, second = (plain, planted) if i % 2 else (planted, plain)
-    r = bench.run("--seconds", "12", "--most-runs", "80", "--seed", str(i), "--compare", first, "--with", second)
+    r = bench.run("--seconds", "8", "--most-runs", "70", "--seed", str(i), "--compare", first, "--with", second)
     c = r["comparisons"][0]
     return {"verdict": c["verdict"], "right": "worse" if i % 2 else "better", "low": c["change"]["low"], "high": c["change"]["high"],
             "pairs": c["pairs"], "disturbed": r["disturbed"], "true": share if i % 2 else 1 / (1 + share) - 1}
@@ -67,10 +68,10 @@ def try_difference(bench, share, kind, i):
 
 def try_coverage(bench, kind, i):
     """scatter: what is planted is a known scatter of 5 %, of sleeps of 20 ms. work: nothing but the machine's own noise."""
-    command = [bench.planted, "200", "0.05", "scatter"] if kind == "scatter" else [bench.planted, str(bench.rounds)]
+    command = [bench.planted, "200", "0.05", "scatter"] if kind == "scatter" else [bench.planted, str(bench.short)]
     r = bench.run("--seconds", "20", "--runs", "15", "--most-runs", "15", "--seed", str(i), "--", *command)
     case = r["cases"][0]
-    m, scale = case["summary"]["median"], 1 if kind == "scatter" else bench.rounds
+    m, scale = case["summary"]["median"], 1 if kind == "scatter" else bench.short
     # By round, as these differ between calls of this script.
     return {"low": m["low"] / scale, "high": m["high"] / scale,
             "figures": [x["figure"] / scale for x in case["runs"] if x["counted"]], "disturbed": r["disturbed"]}
@@ -178,7 +179,7 @@ def differences(rows):
 def coverage(rows):
     lines = ["| Runs | Measurings of 15 runs | Their interval holds the median of all runs | Of those not disturbed |",
              "|---|---:|---:|---:|"]
-    about = {"scatter": "sleeps of 20 ms that scatter by 5 %", "work": f"work of {RUN_MS} ms, whose speed the machine changes from minute to minute"}
+    about = {"scatter": "sleeps of 20 ms that scatter by 5 %", "work": f"work of {SHORT_MS} ms, whose speed the machine changes from minute to minute"}
     for kind in COVERED:
         of = [r["result"] for r in rows if r["trial"][:2] == ["coverage", kind]]
         if not of:
@@ -209,7 +210,7 @@ def spoilers(rows):
 
 
 def report(rows):
-    return (f"`./dev bench-truth` on {machine()}; runs of {RUN_MS} ms.\n\n{differences(rows)}\n\n{coverage(rows)}\n\n{spoilers(rows)}\n")
+    return (f"`./dev bench-truth` on {machine()}; runs of {SHORT_MS} ms, with a disturbance of {RUN_MS} ms.\n\n{differences(rows)}\n\n{coverage(rows)}\n\n{spoilers(rows)}\n")
 
 
 def main():
@@ -221,18 +222,24 @@ def main():
     parser.add_argument("--table", help="a file with the lines <!-- truth --> and <!-- end truth --> to write between")
     args = parser.parse_args()
     begin, path, rows = time.time(), f"{args.build}/bench-truth.jsonl", []
+    with open(f"{args.build}/stoker", "rb") as f:
+        of = f"{hashlib.sha256(f.read()).hexdigest()[:16]} {machine()} {SHORT_MS} {RUN_MS}"
     if os.path.exists(path) and not args.again:
         with open(path) as f:
             rows = [json.loads(line) for line in f]
+        if any(r.get("of") != of for r in rows):
+            rows = []
+    elif os.path.exists(path):
+        os.remove(path)
     done = {json.dumps(r["trial"]) for r in rows}
     trials = [t for t in all_trials() if not args.only or args.only.startswith(t[0])]
     left = [t for t in trials if json.dumps(list(t)) not in done]
     work = {"difference": try_difference, "coverage": try_coverage, "spoiler": try_spoiler}
-    with tempfile.TemporaryDirectory() as folder, open(path, "w" if args.again else "a") as kept:
+    with tempfile.TemporaryDirectory() as folder, open(path, "a" if rows else "w") as kept:
         bench = Bench(args.build, folder) if left and args.budget > 0 else None
         while left and time.time() - begin < args.budget:
             trial = left.pop(0)
-            rows.append({"trial": list(trial), "result": work[trial[0]](bench, *trial[1:])})
+            rows.append({"trial": list(trial), "of": of, "result": work[trial[0]](bench, *trial[1:])})
             kept.write(json.dumps(rows[-1]) + "\n")
             kept.flush()
     text = report(rows)

@@ -186,14 +186,17 @@ static void add_verdicts(stk_text *out, const stk_bench_kept *kept)
 static void add_quality(stk_text *out, const stk_bench_kept *kept, int i_result)
 {
     const json_t *cases = cases_of(kept), *from;
+    enum { MOST_MARKED = 100000 };
     int n[STK_BENCH_N_MARKS] = {0}, n_all = 0;
     size_t i;
     json_array_foreach(cases, i, from)
     {
         const json_t *marks = json_object_get(json_object_get(from, "summary"), "marks");
         for (int k = 0; k < STK_BENCH_N_MARKS; k++) {
-            n[k] += (int)json_integer_value(json_object_get(marks, stk_bench_mark_name(k)));
-            n_all += (int)json_integer_value(json_object_get(marks, stk_bench_mark_name(k)));
+            json_int_t count = json_integer_value(json_object_get(marks, stk_bench_mark_name(k)));
+            if (count < 0 || count > MOST_MARKED) continue;
+            n[k] += (int)count;
+            n_all += (int)count;
         }
     }
     stk_text_add(out, "<h3 id=trust%d>How far it can be trusted</h3><ul>\n<li>", i_result);
@@ -388,6 +391,21 @@ static void add_result(stk_text *out, const stk_bench_kept *kept, int i_result)
     stk_text_add(out, "</section>\n");
 }
 
+void stk_bench_page_add(const stk_bench_kept *kept, int n, stk_text *out)
+{
+    add_text(out, BEGIN, text_at(kept[0].root, "name"),
+             "</title><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
+             "'unsafe-inline'\"><style>");
+    stk_text_add(out, "%s</style></head><body>\n", stk_report_style);
+    for (int i = 0; i < n; i++)
+        add_result(out, &kept[i], i);
+    stk_text_add(out, "<p class=dim>The median is shown with its 95 %% interval by a bootstrap of the runs that "
+                      "count. Outliers lie further "
+                      "than 1.5 quartile ranges from the quartiles; they are counted. Something is called faster "
+                      "where the 99 %% interval of "
+                      "the difference leaves out 0.</p></body></html>\n");
+}
+
 stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const char *path)
 {
     stk_text out = {0};
@@ -395,17 +413,7 @@ stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const char *p
     if (n < 1 || n > STK_BENCH_MOST_PAGE)
         return stk_fail(STK_INVALID, "a page is of 1 to %d results, not %d", STK_BENCH_MOST_PAGE, n);
     STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "a page of 'stoker report --bench'", 0, BEGIN, strlen(BEGIN)));
-    add_text(&out, BEGIN, text_at(kept[0].root, "name"),
-             "</title><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
-             "'unsafe-inline'\"><style>");
-    stk_text_add(&out, "%s</style></head><body>\n", stk_report_style);
-    for (int i = 0; i < n; i++)
-        add_result(&out, &kept[i], i);
-    stk_text_add(&out, "<p class=dim>The median is shown with its 95 %% interval by a bootstrap of the runs that "
-                       "count. Outliers lie further "
-                       "than 1.5 quartile ranges from the quartiles; they are counted. Something is called faster "
-                       "where the 99 %% interval of "
-                       "the difference leaves out 0.</p></body></html>\n");
+    stk_bench_page_add(kept, n, &out);
     STK_TRY(stk_text_status(&out));
     STK_TRY(stk_dir_check_for(path));
     STK_TRY(stk_file_write_durably(path, stk_text_get(&out), out.n));

@@ -7,6 +7,8 @@
 
 enum { STK_BENCH_MOST_PAGE = 8 };
 
+/* The page as a text. kept [n], at least one and at most STK_BENCH_MOST_PAGE. */
+void stk_bench_page_add(const stk_bench_kept *kept, int n, stk_text *out);
 /* kept [n], at least one and at most STK_BENCH_MOST_PAGE. Errors: STK_BUSY, another kind of file is at path. */
 stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const char *path);
 

@@ -7,6 +7,8 @@
 #include "bench/tell.h"
 #include "report/chart.h"
 
+enum { MOST_REPLICAS = 4096 };
+
 static const char *text_at(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -54,8 +56,8 @@ static bool read_training(const json_t *root, const json_t *from, double metric[
     double n = stk_bench_number_at(from, "replicas");
     stk_bench_metrics_parse(json_object_get(json_object_get(from, "summary"), "metrics"), metric);
     if (isnan(metric[STK_BENCH_METRIC_step_s])) return false;
-    *use = stk_bench_use_of(metric, n >= 1 && n <= 4096 ? (int)n : 1, stk_bench_published_roof(root, precision),
-                            stk_bench_measured_roof(root, precision));
+    *use = stk_bench_use_of(metric, n >= 1 && n <= MOST_REPLICAS ? (int)n : 1,
+                            stk_bench_published_roof(root, precision), stk_bench_measured_roof(root, precision));
     return true;
 }
 
@@ -183,6 +185,12 @@ typedef struct roofs {
     int n;
 } roofs;
 
+/* What can be drawn: a result may say anything. */
+static bool is_usual(double x)
+{
+    return x > 1e-9 && x < 1e24;
+}
+
 static void gather(const stk_bench_kept *kept, dots *d, roofs *r)
 {
     const json_t *from;
@@ -196,6 +204,9 @@ static void gather(const stk_bench_kept *kept, dots *d, roofs *r)
         int k = 0;
         if (!read_training(kept->root, from, m, &use) || !(use.flop_per_s > 0) || !(use.intensity > 0)) continue;
         if (!(roof.flop_per_s > 0) || !(roof.byte_per_s > 0) || d->n == MOST_DOTS) continue;
+        if (!is_usual(roof.flop_per_s) || !is_usual(roof.byte_per_s) || !is_usual(use.flop_per_s) ||
+            !is_usual(use.intensity))
+            continue;
         while (k < r->n && strcmp(r->precision[k], precision))
             k++;
         if (k == 4) continue;
@@ -297,6 +308,7 @@ static void add_scaled(stk_text *out, const json_t *from, const json_t *one, int
 {
     char text[STK_BENCH_FIGURE];
     double n = stk_bench_number_at(from, "replicas"), batch = stk_bench_number_at(from, "summary.metrics.batch");
+    if (!(n >= 1 && n <= MOST_REPLICAS)) return;
     stk_bench_interval e = stk_bench_efficiency(median_of(one), median_of(from), (int)n);
     stk_text_add(out, "<tr><td><a href=\"#r%dc%zu\" style=\"color:inherit\">", i_result, i);
     add_text(out, "", text_at(from, "name"), "</a></td>");

@@ -156,6 +156,14 @@ static stk_status read_prices(stk_bench_prices *p)
     return STK_OK;
 }
 
+stk_status stk_bench_prices_parse(const char *origin, const void *text, size_t n, stk_bench_prices *out)
+{
+    memset(out, 0, sizeof(*out));
+    STK_RETURN_IF_ERROR(stk_yaml_parse(origin, text, n, &out->yaml));
+    STK_RETURN_IF_ERROR(stk_schema_check(out->yaml, out->yaml->root, &price_root));
+    return read_prices(out);
+}
+
 stk_status stk_bench_prices_read(const char *path, stk_bench_prices *out)
 {
     memset(out, 0, sizeof(*out));

@@ -53,6 +53,8 @@ typedef struct stk_bench_prices {
 
 /* Errors: STK_INVALID with the place, for what is no price. Free in any case. */
 stk_status stk_bench_prices_read(const char *path, stk_bench_prices *out);
+/* The same of a text. */
+stk_status stk_bench_prices_parse(const char *origin, const void *text, size_t n, stk_bench_prices *out);
 void stk_bench_prices_free(stk_bench_prices *prices);
 /* Rates and powers of machines that name a result, of the results in kept [n]. A case in seconds is a whole run, whose
  * work is in runs. Then computes. Errors: STK_NOT_FOUND, no such result or case; STK_MISMATCH, another unit;

@@ -299,17 +299,12 @@ static stk_status read_case(const stk_bench_kept *kept, const json_t *from, stk_
     return STK_OK;
 }
 
-stk_status stk_bench_kept_read(const char *path, stk_bench_kept *out)
+/* Of out->root, which it frees after an error. */
+static stk_status take_root(stk_bench_kept *out)
 {
     stk_status status = STK_OK;
     const json_t *cases, *from;
     size_t i;
-    memset(out, 0, sizeof(*out));
-    if (stk_path_is_dir(path))
-        STK_RETURN_IF_ERROR(stk_path_join(out->path, sizeof(out->path), path, "result.json"));
-    else
-        snprintf(out->path, sizeof(out->path), "%s", path);
-    STK_TRY(stk_json_read(out->path, 0, &out->root));
     if (strcmp(text_at(out->root, "schema"), STK_BENCH_SCHEMA))
         STK_TRY(stk_fail(STK_CORRUPT, "'%s' is no result of 'stoker bench' (its schema is '%s', not '%s')", out->path,
                          text_at(out->root, "schema"), STK_BENCH_SCHEMA));
@@ -324,6 +319,26 @@ stk_status stk_bench_kept_read(const char *path, stk_bench_kept *out)
 done:
     if (status != STK_OK) stk_bench_kept_free(out);
     return status;
+}
+
+stk_status stk_bench_kept_read(const char *path, stk_bench_kept *out)
+{
+    memset(out, 0, sizeof(*out));
+    if (stk_path_is_dir(path))
+        STK_RETURN_IF_ERROR(stk_path_join(out->path, sizeof(out->path), path, "result.json"));
+    else
+        snprintf(out->path, sizeof(out->path), "%s", path);
+    STK_RETURN_IF_ERROR(stk_json_read(out->path, 0, &out->root));
+    return take_root(out);
+}
+
+stk_status stk_bench_kept_parse(const char *origin, const void *text, size_t n, stk_bench_kept *out)
+{
+    json_error_t error;
+    memset(out, 0, sizeof(*out));
+    snprintf(out->path, sizeof(out->path), "%s", origin);
+    STK_RETURN_IF_ERROR(stk_json_parse(text, n, 0, &out->root, &error));
+    return take_root(out);
 }
 
 void stk_bench_kept_free(stk_bench_kept *kept)
@@ -345,7 +360,7 @@ int stk_bench_kept_differences(const stk_bench_kept *a, const stk_bench_kept *b,
     int n = 0;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         const json_t *x = json_object_get(first, keys[i]), *y = json_object_get(second, keys[i]);
-        if (json_equal(x, y)) continue;
+        if (x == y || json_equal(x, y)) continue; /* both may lack it */
         char *shown_x = json_dumps(x, JSON_ENCODE_ANY), *shown_y = json_dumps(y, JSON_ENCODE_ANY);
         stk_text_add(out, "%s: %s and %s\n", keys[i], shown_x ? shown_x : "?", shown_y ? shown_y : "?");
         free(shown_x);

@@ -46,6 +46,8 @@ typedef struct stk_bench_kept {
 
 /* path: a result's folder, or its result.json. Errors: STK_CORRUPT, no result, or an impossible one. */
 stk_status stk_bench_kept_read(const char *path, stk_bench_kept *out);
+/* The same of a text; origin: its name for messages. */
+stk_status stk_bench_kept_parse(const char *origin, const void *text, size_t n, stk_bench_kept *out);
 void stk_bench_kept_free(stk_bench_kept *kept);
 /* Why two of them do not measure alike: one line for each thing that differs. Returns how many. */
 int stk_bench_kept_differences(const stk_bench_kept *a, const stk_bench_kept *b, stk_text *out);

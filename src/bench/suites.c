@@ -15,7 +15,7 @@
     "    run: 'rm -rf {work}/run-" recipe " && {stoker} train {work}/" recipe ".yaml --device {device} " options " --quiet --out {work}/run-" recipe "'\n" \
     "    file: '{work}/run-" recipe "/result.json'\n    key: " key "\n    unit: " unit "\n    " more "\n"
 #define LARGEST(recipe, seconds) \
-    "  - '{stoker} plan {work}/" recipe ".yaml --device {device} --largest-batch " seconds " > {work}/" recipe ".batch'\n"
+    "  - '{stoker} plan {work}/" recipe ".yaml --device {device} --precision bf16 --largest-batch " seconds " > {work}/" recipe ".batch'\n"
 #define BATCH(recipe) "--batch $(cat {work}/" recipe ".batch)"
 
 /* Networks whose samples are random: only time counts. */

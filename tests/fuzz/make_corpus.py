@@ -710,6 +710,53 @@ write("transcode", "smoothed.jpg", base64.b64decode(
     "q62rZ4C8ybqmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKRgpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSk"
     "pKSkpKSkpKT/wgARCAAQABEDASIAAhEBAxEB/8QAFgABAQEAAAAAAAAAAAAAAAAABAAD/8QAFgEBAQEAAAAAAAAAAAAAAAAAAgED"
     "/9oADAMBAAIQAxAAAAEriKaLYV0//8QAGRABAQADAQAAAAAAAAAAAAAAAAIDERIh/9oACAEBAAEFApY3ibmJZ11x/9k="))
+
+
+# --- results of stoker bench, and prices ---
+
+def make_bench():
+    def run(number, figure, **more):
+        return {"number": number, "round": number if number else None, "warm_up": not number, "counted": bool(number), "outlier": False,
+                "marks": [], "at_s": 0.5, "figure": figure, "wall_s": 0.1, "user_s": 0.1, "system_s": 0, "joules": None,
+                "during": {"neighbour_cores": 0.1}, **more}
+
+    def case(name, unit, value, **more):
+        median = {"value": value, "low": value * 0.9, "high": value * 1.1}
+        return {"name": name, "command": ["x", "<b>"], "figure": "x", "unit": unit, "better": "more", "peak": None,
+                "summary": {"median": median, "counted_runs": 2, "marked_runs": 1, "marks": {"heat": 1}, "outliers": 1, "trend": True,
+                            "trend_share": 0.1, "first_run_s": 1, "joules": 3, **more.pop("summary", {})},
+                "runs": [run(0, value), run(1, value), run(2, value, outlier=True, marks=["heat"])], **more}
+
+    metrics = {"step_s": 0.5, "step_flop": 5e9, "recomputed_flop": 1e9, "step_bytes": 1e8, "batch": 8, "planned_bytes": 1e6,
+               "resident_bytes": 2e6, "input_share": 0.1, "first_step_s": 1, "gpu_joules_per_sample": 2}
+    training = {"metrics": metrics, "gpu_joules": 5}
+    whole = {"schema": "stoker-bench-1", "stoker": "1", "name": "n", "date": "d", "settings": {"counts_marked": True},
+             "machine": {"processor": "p", "cores": 2, "gpus": [], "published": {"bf16_tflop_per_s": 0.001}}, "before": {"load": 1},
+             "after": {}, "seconds": 3, "disturbed": False, "ended": "time", "energy": "none",
+             "cases": [case("matmul", "GFLOP/s", 90, precision="bf16", about="what"), case("memory", "GB/s", 9),
+                       case("train", "samples/s", 8, precision="bf16", replicas=1, scaling="strong", summary=training),
+                       case("train 2", "samples/s", 18, precision="bf16", replicas=2, scaling="strong", summary=training),
+                       case("few", "s", 2, scaling="weak", replicas=1, summary={"median": {"value": 2}})],
+             "comparisons": [{"from": 0, "to": 1, "paired": True, "pairs": 8, "change": {"value": 0.1, "low": 0, "high": 1},
+                              "further_runs": 3, "verdict": "better"}]}
+    text = json.dumps(whole)
+    write("bench_result", "whole", text.encode())
+    write("bench_result", "disturbed", text.replace('"disturbed": false', '"disturbed": true').encode())
+    write("bench_result", "odd", text.replace('"step_s": 0.5', '"step_s": 1e-300').replace('"replicas": 2', '"replicas": 1e99').encode())
+    write("bench_result", "impossible", text.replace('"figure": 8,', '"figure": -8,').encode())
+    write("bench_result", "other", b'{"schema": "else"}')
+    write("bench_result", "cut", text.encode()[:-9])
+    prices = (b"date: 2026-11-01\ncurrency: EUR\nelectricity: 0.30 EUR/kWh\npue: 1.3\nwork: 50000 samples\nmachines:\n"
+              b"  - {name: rented, source: a, hourly: 2.40 EUR/h, rate: '1,200 samples/s'}\n"
+              b"  - {name: bought, source: b, date: 2026-10-01, purchase: 2000 EUR, lifetime: 3 years, power: 450 W, utilisation: 50%,\n"
+              b"     rate: 800 samples/s}\n  - {name: measured, source: c, hourly: 1 EUR/h, result: r, case: c}\n")
+    write("bench_prices", "whole", prices)
+    for i, (a, b) in enumerate(((b"2026-11-01", b"2026-13-01"), (b"EUR\ne", b"euro\ne"), (b"2.40 EUR/h", b"2.40"), (b"50000 samples", b"5"),
+                                (b", case: c", b""), (b"power: 450 W, ", b""), (b"2.40 EUR/h", b"1e400 EUR/h"), (b", rate: '1,200 samples/s'", b""),
+                                (b"hourly: 2.40 EUR/h, ", b""), (b"800 samples/s", b"800 samples/s, result: x, case: y"))):
+        write("bench_prices", f"bad_{i}", prices.replace(a, b, 1))
+
+
 make_png()
 make_exif()
 make_idx()
@@ -734,3 +781,4 @@ make_runs()
 make_watch()
 make_http()
 make_beat()
+make_bench()

@@ -1,0 +1,29 @@
+/* A result.json of stoker bench from memory: what is accepted becomes a page, and is compared with itself.
+ *
+ * covers: bench/page.c bench/page_training.c bench/metric.c
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/page.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static stk_bench_kept kept;
+    stk_text page = {0}, differences = {0};
+    if (stk_bench_kept_parse("result.json", data, size, &kept) != STK_OK) {
+        if (kept.root || kept.cases) abort(); /* an error leaves nothing behind */
+        return 0;
+    }
+    stk_bench_page_add(&kept, 1, &page);
+    if (stk_text_status(&page) != STK_OK || !strstr(stk_text_get(&page), "</html>")) abort();
+    /* Texts of a result are never markup. */
+    if (strstr(stk_text_get(&page), "<script")) abort();
+    if (stk_bench_kept_differences(&kept, &kept, &differences) != 0) abort();
+    stk_text_free(&page);
+    stk_text_free(&differences);
+    stk_bench_kept_free(&kept);
+    return 0;
+}

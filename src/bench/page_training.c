@@ -77,7 +77,8 @@ static void add_share(stk_text *out, double x, const char *of)
     if (!isfinite(x))
         stk_text_add(out, "<span class=dim>%s: not known</span>", of);
     else if (x > 1.02)
-        stk_text_add(out, "<b>%.0f %% of the %s: cannot be</b>", 100 * x, of);
+        stk_text_add(out, "<b>%.0f %%</b> <span class=dim>%s%s</span>", 100 * x, of,
+                     !strcmp(of, "published") ? ": cannot be" : ": see below");
     else
         stk_text_add(out, "%.1f %% <span class=dim>%s</span>", 100 * x, of);
 }
@@ -152,7 +153,9 @@ void stk_bench_page_trainings(stk_text *out, const stk_bench_kept *kept, int i_r
         out, "</table><p class=dim>GFLOP/s counts what the network itself computes, two for each "
              "multiplication and addition, and nothing that is recomputed. The measured peak is the best "
              "product of matrices of the same result in the same precision; the published one is the maker's (MFU), "
-             "where the device is in the table of known accelerators. Memory in use is that of the whole "
+             "where the device is in the table of known accelerators. More than 100 %% of the measured peak: that was "
+             "disturbed, or convolutions of 3 x 3 that save multiplications count as if they did not. Memory in use is "
+             "that of the whole "
              "process, or of the GPU.</p>\n");
 }
 

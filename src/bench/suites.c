@@ -49,7 +49,7 @@
     "    batch: 32\n    model: {cnn: {widths: [8, 16]}}\n    optimizer: {adam: {lr: 0.003}}\n    epochs: 1\n"
 #define MNIST_ARRAYS \
     "  arrays.yaml: |\n    name: arrays\n    data: {train: {source: {synthetic: {fields: {image: [28, 28, 1]}, classes: 10}}, shuffle: true}}\n" \
-    "    batch: 128\n    model: {mlp: {hidden: [16]}}\n    optimizer: {adam: {lr: 0.003}}\n    epochs: 1\n"
+    "    batch: 128\n    model: {mlp: {hidden: [16], classes: 10}}\n    optimizer: {adam: {lr: 0.003}}\n    epochs: 1\n"
 #define TABLE \
     "  table.yaml: |\n    name: table\n    data:\n      train:\n        source:\n          csv:\n            files: '{work}/clicks/train.csv'\n" \
     "            fields: {user: i32, item: i32, x: {dtype: f32, columns: [x0, x1, x2, x3]}, label: f32}\n        shuffle: true\n" \

@@ -197,6 +197,46 @@ def suite():
     refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:3:5", "needs its 'unit'")
 
 
+def trainings():
+    """What a run of Stoker's says of itself is kept, and stands on the page next to the peaks; replicas have an efficiency."""
+    train = ("'rm -rf {work}/run && {stoker} train {work}/net.yaml --device {device} --steps 3 --quiet --seed $STOKER_BENCH_RUN "
+             "--out {work}/run'")
+    with open("net-suite.yaml", "w") as f:
+        f.write("name: net\nseconds: 30\nruns: 2\nwarmup: 0\nfiles:\n  net.yaml: |\n    name: net\n    data: {train: {source: {synthetic: "
+                "{fields: {image: [8, 8, 1]}, classes: 4}}}}\n    batch: 8\n    model: {mlp: {hidden: [16], classes: 4}}\n    optimizer: {adam: {lr: 0.01}}\n"
+                "    epochs: 1\n    precision: f32\n    checkpoint: {end: false}\ncases:\n"
+                "  - {name: product, run: '{stoker} bench part matmul 64x64x64 f32 --seconds 0', pattern: '^([0-9.,]+) ', unit: GFLOP/s, precision: f32}\n"
+                "  - {name: memory, run: '{stoker} bench part memory 1 --seconds 0', pattern: '^([0-9.,]+) ', unit: GB/s}\n")
+        for n in 1, 2:
+            f.write(f"  - {{name: net {n}, run: {train}, file: '{{work}}/run/result.json', key: samples_per_s, unit: samples/s, precision: f32, "
+                    f"replicas: {n}, scaling: weak, about: three steps}}\n")
+        f.write("  - {name: never, run: 'false', cores: 4096}\n")
+    accepted(["bench", "--suite", "net-suite.yaml", "--most-runs", "2", "--device", "cpu", "--out", "net"], "net 1")
+    r = result("net")
+    check([c["name"] for c in r["cases"]] == ["product", "memory", "net 1", "net 2"], "a case for more cores is left out")
+    m = r["cases"][2]["summary"]["metrics"]
+    check(m["batch"] == 8 and m["step_flop"] > 0 and m["step_s"] > 0 and m["steps"] == 3 and m["planned_bytes"] > 0, f"metrics: {m}")
+    check(all("step_s" in x["metrics"] for x in r["cases"][2]["runs"]) and not r["cases"][0]["summary"]["metrics"], "of each run")
+    check(r["machine"]["device"] == "cpu" and r["machine"]["published"] is None, "the device is told")
+    accepted(["report", "--bench", "net", "--out", "net.html"])
+    page = open("net.html").read()
+    check(all(word in page for word in ("What trainings made of the machine", "Efficiency", "roofline", "three steps")), "the page has it")
+    with open("net-prices.yaml", "w") as f:
+        f.write("date: 2026-11-01\ncurrency: EUR\nelectricity: 0.30 EUR/kWh\nwork: 1000 samples\nmachines:\n"
+                "  - {name: rented, source: an offer, hourly: 3.60 EUR/h, result: net, case: net 1}\n")
+    told = json.loads(accepted(["bench", "cost", "net-prices.yaml", "net", "--out", "cost.html", "--json"]).stdout)
+    rate = r["cases"][2]["summary"]["median"]["value"]
+    check(abs(told["machines"][0]["million"] * rate / 1000 - 1) < 1e-6 and "Rent or buy" in open("cost.html").read(), f"its cost: {told}")
+    refused(["bench", "cost", "net-prices.yaml"], 1, "not among those given")
+    refused(["bench", "--device", "cpu", "--", "true"], 2, "goes with a suite")
+    accepted(["devices", "--published"], "NVIDIA H100 PCIe")
+    with open("wide.yaml", "w") as f:
+        f.write("name: w\ndata: {train: {source: {synthetic: {fields: {image: [8, 8, 1]}, classes: 4}}}}\nbatch: 8\nmodel: {mlp: {classes: 4}}\noptimizer: adam\n"
+                "epochs: 1\n")
+    largest = int(accepted(["plan", "wide.yaml", "--largest-batch", "1"]).stdout)
+    check(largest >= 8 and largest & (largest - 1) == 0, f"doublings of the batch: {largest}")
+
+
 def parts():
     for part in (["matmul", "16x16x16", "f32"], ["matmul", "16x16x16", "bf16"], ["matmul", "16x16x16", "f16"], ["conv", "1x8x8x4x4x3", "f32"], ["memory", "1"], ["jpeg", "32x32"],
                  ["storage", "write", "1"], ["storage", "read", "1"], ["storage", "random", "1"], ["copy", "1"], ["allreduce", "1"]):
@@ -228,7 +268,7 @@ def schema():
         return
     with open(f"{ROOT}/docs/bench-schema.json") as f:
         wanted = json.load(f)
-    for folder in "one", "figure", "pair", "hot", "suite":
+    for folder in "one", "figure", "pair", "hot", "suite", "net":
         jsonschema.validate(result(folder), wanted)
     bad = result("one")
     bad["cases"][0]["unit"] = ""
@@ -248,6 +288,7 @@ played_conditions()
 played_gpu()
 submission()
 suite()
+trainings()
 parts()
 costs()
 schema()

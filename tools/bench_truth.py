@@ -2,7 +2,7 @@
 """Whether `stoker bench` is right: commands with a planted difference, which it must tell or not; intervals, which must hold the
 long-run value as often as they say; and disturbances, which it must name. ./dev bench-truth runs it; it goes on where it stopped.
 
-usage: bench_truth.py BUILD [--budget SECONDS] [--only differences|coverage|spoilers] [--again] [--table FILE]
+usage: bench_truth.py BUILD [--budget SECONDS] [--only differences|coverage|spoilers|beside] [--again] [--table FILE]
 
 Trials are drawn in one fixed order, so that those of an unfinished table are as good as any others. They are kept in
 BUILD/bench-truth.jsonl, with what they were measured with: after a change of the program or the machine it begins anew.
@@ -13,6 +13,7 @@ import json
 import os
 import random
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import meter  # noqa: E402: the path comes first
 
 SHARES, KINDS = (0, 0.01, 0.02, 0.05, 0.1), ("work", "sleep")
-N_EACH, N_COVERAGE, N_SPOILERS = 25, 200, 20
+N_EACH, N_COVERAGE, N_SPOILERS, N_BESIDE = 25, 200, 20, 20
 SPOILERS = ("nothing", "neighbour", "quota", "clock", "cold", "gpu_slow")
 COVERED = ("scatter", "work")
 RUN_MS, SHORT_MS = 40, 25  # of a run; of those whose difference is told, so that all of it takes half an hour
@@ -33,6 +34,7 @@ def all_trials():
     trials = [("difference", share, kind, i) for share in SHARES for kind in KINDS for i in range(N_EACH)]
     trials += [("coverage", kind, i) for kind in COVERED for i in range(N_COVERAGE)]
     trials += [("spoiler", name, i) for name in SPOILERS for i in range(N_SPOILERS)]
+    trials += [("beside", "hyperfine", i) for i in range(N_BESIDE)]
     random.Random(1).shuffle(trials)
     return trials
 
@@ -75,6 +77,36 @@ def try_coverage(bench, kind, i):
     # By round, as these differ between calls of this script.
     return {"low": m["low"] / scale, "high": m["high"] / scale,
             "figures": [x["figure"] / scale for x in case["runs"] if x["counted"]], "disturbed": r["disturbed"]}
+
+
+def try_beside(bench, _, i):
+    """hyperfine and stoker bench on the same command for the same time, one after the other in turns: how wide 95 % are, as shares."""
+    if not shutil.which("hyperfine"):
+        return None
+    path = f"{bench.folder}/hyperfine.json"
+
+    def hyperfine():
+        begin = time.time()
+        subprocess.run(["hyperfine", "-N", "--warmup", "2", "--style", "none", "--export-json", path, f"{bench.planted} {bench.short}"],
+                       capture_output=True, check=True)
+        with open(path) as f:
+            times = json.load(f)["results"][0]["times"]
+        half = 1.96 * statistics.stdev(times) / len(times) ** 0.5
+        return {"share": 2 * half / statistics.mean(times), "runs": len(times), "s": time.time() - begin}
+
+    def own(seconds):
+        begin = time.time()
+        r = bench.run("--seconds", str(max(1, round(seconds))), "--precision", "0.01%", "--count-marked", "--seed", str(i), "--",
+                      bench.planted, str(bench.short))
+        s = r["cases"][0]["summary"]
+        return {"share": (s["median"]["high"] - s["median"]["low"]) / s["median"]["value"], "runs": s["counted_runs"],
+                "s": time.time() - begin}
+
+    if i % 2:
+        theirs = hyperfine()
+        return {"hyperfine": theirs, "own": own(theirs["s"])}
+    ours = own(3)
+    return {"own": ours, "hyperfine": hyperfine()}
 
 
 # --- spoilers ---
@@ -209,15 +241,27 @@ def spoilers(rows):
     return "\n".join(lines)
 
 
+def beside(rows):
+    of = [r["result"] for r in rows if r["trial"][0] == "beside" and r["result"]]
+    if not of:
+        return ""
+    lines = ["", "| The same command, in turns | Trials | Time, median | Runs, median | Width of the 95 % interval, median |",
+             "|---|---:|---:|---:|---:|"]
+    for name, text in ("own", "`stoker bench`, of the median"), ("hyperfine", "hyperfine, 1.96 standard errors of its mean"):
+        time_s, runs, share = (statistics.median(r[name][key] for r in of) for key in ("s", "runs", "share"))
+        lines.append(f"| {text} | {len(of)} | {time_s:.1f} s | {runs:.0f} | {100 * share:.2f} % |")
+    return "\n".join(lines) + "\n"
+
+
 def report(rows):
-    return (f"`./dev bench-truth` on {machine()}; runs of {SHORT_MS} ms, with a disturbance of {RUN_MS} ms.\n\n{differences(rows)}\n\n{coverage(rows)}\n\n{spoilers(rows)}\n")
+    return (f"`./dev bench-truth` on {machine()}; runs of {SHORT_MS} ms, with a disturbance of {RUN_MS} ms.\n\n{differences(rows)}\n\n{coverage(rows)}\n\n{spoilers(rows)}\n{beside(rows)}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--budget", type=float, default=240, help="begins no trial after N seconds")
-    parser.add_argument("--only", choices=["differences", "coverage", "spoilers"])
+    parser.add_argument("--only", choices=["differences", "coverage", "spoilers", "beside"])
     parser.add_argument("--again", action="store_true", help="forgets earlier trials")
     parser.add_argument("--table", help="a file with the lines <!-- truth --> and <!-- end truth --> to write between")
     args = parser.parse_args()
@@ -234,7 +278,7 @@ def main():
     done = {json.dumps(r["trial"]) for r in rows}
     trials = [t for t in all_trials() if not args.only or args.only.startswith(t[0])]
     left = [t for t in trials if json.dumps(list(t)) not in done]
-    work = {"difference": try_difference, "coverage": try_coverage, "spoiler": try_spoiler}
+    work = {"difference": try_difference, "coverage": try_coverage, "spoiler": try_spoiler, "beside": try_beside}
     with tempfile.TemporaryDirectory() as folder, open(path, "a" if rows else "w") as kept:
         bench = Bench(args.build, folder) if left and args.budget > 0 else None
         while left and time.time() - begin < args.budget:

@@ -107,7 +107,7 @@ static void add_row(stk_text *out, const json_t *cases, const json_t *from, int 
         stk_html_add(out, is_time ? stk_plain_time(low, t) : stk_plain_number(low, t));
         stk_text_add(out, " to ");
         stk_html_add(out, is_time ? stk_plain_time(high, t) : stk_plain_number(high, t));
-        stk_text_add(out, ", &plusmn;%.2g %%", 50 * (high - low) / value);
+        stk_text_add(out, ", &plusmn;%.2g&nbsp;%%", 50 * (high - low) / value);
     } else {
         stk_text_add(out, "too few runs for an interval");
     }

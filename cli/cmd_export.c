@@ -8,8 +8,10 @@
 static const cli_option options[] = {
     {"--safetensors", NULL, "weights for PyTorch, torchvision and Hugging Face"},
     {"--onnx", NULL, "the network for prediction, as an ONNX model"},
+    {"--stablehlo", NULL, "the training step of a run or a recipe, as a module that XLA compiles"},
     {"--checkpoint", "best|last|N", "best, last or a step's number; default: best where there was validation"},
-    {"--out", "FILE", "where to write; default: RUN/model.safetensors or RUN/model.onnx"},
+    {"--out", "FILE", "where to write; default: RUN/model.safetensors, RUN/model.onnx or RUN/step.mlir"},
+    {"--set", "KEY=VALUE", "--stablehlo: changes a key of the recipe; may be given often"},
     {"--names", "WHOSE", "pytorch, the default; headless, tensorflow, hf-resnet, hf-vit or published-vit"},
     {"--dtype", "f32|f16|bf16", "of floats; default: f32"},
     {"--shard", "MIB", "cuts what is larger into shards of N MiB; ONNX: puts its weights next to it"},
@@ -42,6 +44,26 @@ static bool read_dtype(const cli_verb *verb, const char *text, stk_dtype *out)
     return false;
 }
 
+static int export_step(const cli_verb *verb, const cli_args *args)
+{
+    static const char *set[64];
+    stk_run_options run_options = {.on_event = on_event, .set = set};
+    stk_export_report report;
+    char a[CLI_TEXT];
+    for (int i = 0; i < args->n_found; i++) {
+        const char *name = args->found[i].option->name, *value = args->found[i].value;
+        if (strcmp(name, "--set") != 0) continue;
+        if (!value || !strchr(value, '=')) return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", value);
+        if (run_options.n_set == 64) return cli_usage(verb, "too many options");
+        set[run_options.n_set++] = value;
+    }
+    if (stk_run_export_stablehlo(args->word[0], cli_value(args, "--out"), &run_options, &report) != STK_OK)
+        return cli_fail();
+    cli_printf("wrote   %s: the training step, with %s parameters and numbers of the optimiser's by name\n",
+               cli_shown(report.path), cli_count(report.n_tensors, a));
+    return CLI_OK;
+}
+
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
@@ -50,11 +72,15 @@ static int run(const cli_verb *verb, int argc, char **argv)
     stk_export_report report;
     stk_run_options run_options = {.on_event = on_event};
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
-    if (args.n_words != 1) return cli_usage(verb, "export takes one run folder, and there are %d", args.n_words);
+    if (args.n_words != 1) return cli_usage(verb, "export takes one run folder, or with --stablehlo a recipe, and there are %d", args.n_words);
     bool onnx = cli_has(&args, "--onnx");
-    if (onnx == cli_has(&args, "--safetensors"))
+    int n_kinds = onnx + cli_has(&args, "--safetensors") + cli_has(&args, "--stablehlo");
+    if (n_kinds != 1)
         return cli_usage(verb, "export writes %s",
-                         onnx ? "one of --safetensors and --onnx, not both" : "--safetensors or --onnx: name one");
+                         n_kinds ? "one of --safetensors, --onnx and --stablehlo at a time"
+                                 : "--safetensors, --onnx or --stablehlo: name one");
+    if (cli_has(&args, "--stablehlo")) return export_step(verb, &args);
+    if (cli_has(&args, "--set")) return cli_usage(verb, "--set goes with --stablehlo alone");
     if (!cli_number(&args, "--shard", 1, INT64_C(1) << 30, 0, &shard_mib)) return CLI_USAGE;
     if (!read_dtype(verb, cli_value(&args, "--dtype"), &how.dtype)) return CLI_USAGE;
     run_options.checkpoint = cli_value(&args, "--checkpoint");
@@ -69,7 +95,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_export = {"export",
-                             "RUN --safetensors|--onnx [OPTION...]",
+                             "RUN --safetensors|--onnx|--stablehlo [OPTION...]",
                              "Writes a trained network for other tools.",
                              options,
                              run,

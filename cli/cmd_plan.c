@@ -11,7 +11,7 @@
 static const cli_option options[] = {
     {"--set", "KEY=VALUE", "changes a key of the recipe; may be given often"},
     {"--memory", "SIZE", "short for --set memory=SIZE: plans within 8GiB, 60%"},
-    {"--device", "DEVICE", "short for --set device=NAME"},
+    {"--device", "DEVICE", "short for --set device=NAME; tpu:v5e:2x2: compiles the step for TPUs that are not here"},
     {"--precision", "auto|f32|tf32|bf16|f16", "short for --set precision=NAME"},
     {"--batch", "N", "short for --set batch=N"},
     {"--replicas", "N", "short for --set replicas=N: the plan is that of one of them"},
@@ -177,6 +177,96 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
     printf("]}\n");
 }
 
+/* --- for chips that are not here --- */
+
+static void print_compiled_memory(const stk_compiled_plan *p)
+{
+    char a[CLI_TEXT], note[160];
+    int64_t most = p->argument_bytes + p->result_bytes + p->scratch_bytes + p->code_bytes;
+    cli_printf("memory  of a step of %" PRId64 " samples on %s%s, as XLA compiled it in %s\n", p->batch,
+               p->n_chips > 1 ? "each " : "one ", p->chip, cli_duration((double)p->compile_ns * 1e-9, a));
+    print_bytes("arguments", (size_t)p->argument_bytes, "parameters, the optimiser's state, the batch");
+    print_bytes("results", (size_t)p->result_bytes, "that take no argument's memory");
+    print_bytes("scratch", (size_t)p->scratch_bytes, "activations, gradients and what else lies in between");
+    print_bytes("program", (size_t)p->code_bytes, "");
+    snprintf(note, sizeof(note), "all of the above; the chip has %s", cli_bytes((double)p->memory_bytes, a));
+    print_bytes("peak", (size_t)most, p->memory_bytes ? note : "all of the above");
+}
+
+static void print_compiled_speed(const stk_compiled_plan *p)
+{
+    char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
+    double least = p->flops_s > p->bytes_s ? p->flops_s : p->bytes_s;
+    cli_printf("step    %s and %s of memory traffic on each chip, as XLA counts them\n", cli_flops(p->flops, a),
+               cli_bytes(p->bytes, b));
+    if (least <= 0) return;
+    cli_printf("        at least %s by its maker's figures, which %s sets: at most %s samples/s with %d chip%s\n",
+               cli_time(least, a), p->flops_s > p->bytes_s ? "arithmetic in bf16" : "memory",
+               cli_rate((double)p->batch * p->n_chips / least, b), p->n_chips, p->n_chips == 1 ? "" : "s");
+    cli_printf("input   %s a step and chip: the host must feed up to %s/s, and %s/s in all\n",
+               cli_bytes((double)p->fed_bytes, a), cli_bytes((double)p->fed_bytes / least, c),
+               cli_bytes((double)p->fed_bytes * p->n_chips / least, d));
+}
+
+static void print_slow(const stk_compiled_plan *p)
+{
+    char a[CLI_TEXT];
+    bool any = p->n_f32_products || p->n_gathers || p->n_scatters || p->padded_flops > 1.1 * p->product_flops;
+    cli_printf(any ? "slow    on a TPU\n" : "slow    on a TPU: nothing that a look at shapes tells\n");
+    if (p->padded_flops > 1.1 * p->product_flops) {
+        cli_printf("  products fill tiles of 8 by 128 to about %.0f %%: most is lost in",
+                   100 * p->product_flops / p->padded_flops);
+        for (int i = 0; i < STK_PADDED_LAYERS && p->padded[i].lost_flops > 0; i++)
+            cli_printf("%s '%s'", i ? "," : "", p->padded[i].name);
+        cli_printf("\n");
+    }
+    if (p->n_f32_products)
+        cli_printf("  %s of %" PRId64 " products are in f32, which takes a TPU several passes: precision: bf16\n",
+                   cli_count(p->n_f32_products, a), p->n_products);
+    if (p->n_gathers + p->n_scatters)
+        cli_printf("  %" PRId64 " gathers and %" PRId64 " sums by number, row by row: embeddings and labels\n",
+                   p->n_gathers, p->n_scatters);
+}
+
+static void print_compiled_json(const stk_compiled_plan *p)
+{
+    printf("{\"chip\": ");
+    cli_json_text(stdout, p->chip);
+    printf(", \"n_chips\": %d, \"batch\": %" PRId64 ", \"memory_bytes\": %" PRId64, p->n_chips, p->batch,
+           p->memory_bytes);
+    printf(", \"argument_bytes\": %" PRId64 ", \"result_bytes\": %" PRId64 ", \"scratch_bytes\": %" PRId64,
+           p->argument_bytes, p->result_bytes, p->scratch_bytes);
+    printf(", \"code_bytes\": %" PRId64 ", \"fed_bytes\": %" PRId64 ", \"compile_s\": %.3f", p->code_bytes, p->fed_bytes,
+           (double)p->compile_ns * 1e-9);
+    printf(", \"flops\": %.0f, \"bytes\": %.0f, \"flops_s\": %.4g, \"bytes_s\": %.4g", p->flops, p->bytes, p->flops_s,
+           p->bytes_s);
+    printf(", \"n_products\": %" PRId64 ", \"n_f32_products\": %" PRId64 ", \"n_gathers\": %" PRId64
+           ", \"n_scatters\": %" PRId64,
+           p->n_products, p->n_f32_products, p->n_gathers, p->n_scatters);
+    printf(", \"product_flops\": %.0f, \"padded_flops\": %.0f, \"padded\": [", p->product_flops, p->padded_flops);
+    for (int i = 0; i < STK_PADDED_LAYERS && p->padded[i].lost_flops > 0; i++) {
+        printf("%s{\"layer\": ", i ? ", " : "");
+        cli_json_text(stdout, p->padded[i].name);
+        printf(", \"lost_flops\": %.0f}", p->padded[i].lost_flops);
+    }
+    printf("]}\n");
+}
+
+static int plan_ahead(stk_run *run, bool json)
+{
+    stk_compiled_plan p;
+    stk_plan_request request = {.dump = true};
+    if (stk_run_plan_compiled(run, &request, &p) != STK_OK) return cli_fail();
+    if (json) {
+        print_compiled_json(&p);
+    } else {
+        print_compiled_memory(&p);
+        print_compiled_speed(&p);
+        print_slow(&p);
+    }
+    return CLI_OK;
+}
+
 static int plan(const char *recipe, const stk_run_options *run_options, bool json)
 {
     stk_run *run;
@@ -185,7 +275,12 @@ static int plan(const char *recipe, const stk_run_options *run_options, bool jso
     stk_plan_request request = {.speed = &speed, .dump = true};
     if (stk_run_open(recipe, run_options, &run) != STK_OK) return cli_fail();
     int code = CLI_OK;
-    if (stk_run_measure(run, &speed) != STK_OK || stk_run_plan(run, &request, &p) != STK_OK) {
+    bool is_ahead;
+    if (stk_run_is_ahead(run, &is_ahead) != STK_OK) {
+        code = cli_fail();
+    } else if (is_ahead) {
+        code = plan_ahead(run, json);
+    } else if (stk_run_measure(run, &speed) != STK_OK || stk_run_plan(run, &request, &p) != STK_OK) {
         code = cli_fail();
     } else if (json) {
         print_json(&p, &speed);

@@ -175,14 +175,14 @@ static void print_plan(progress *p, const stk_train_event *event)
                    100 * event->recompute_flops / (event->step_flops - event->recompute_flops));
     if (event->expected_slowdown > 1.005)
         cli_printf("        expected %.2fx the time of a step without a limit\n", event->expected_slowdown);
-    p->builds_each_time = event->builds_each_time;
+    p->compiles_steps = event->compiles_steps;
     if (event->builds_kernels && !p->terminal)
-        cli_printf(p->builds_each_time ? "the step is compiled for this device\n"
+        cli_printf(p->compiles_steps ? "the step is compiled for this device\n"
                                        : "kernels for this device are built where no earlier run left them\n");
     fflush(stdout);
     if (!p->terminal || !event->builds_kernels) return;
     /* It stands until they are built. */
-    const char *part = p->builds_each_time ? "compiling the step for this device"
+    const char *part = p->compiles_steps ? "compiling the step for this device"
                                            : "building kernels for this device, which later runs find";
     cli_draw(&part, 1, 0);
     p->line_shown = true;
@@ -194,7 +194,7 @@ static void print_built(progress *p, const stk_train_event *event)
     char text[CLI_TEXT];
     progress_clear(p);
     if (event->step_s < 1) return;
-    cli_printf(p->builds_each_time ? "compiled in %s\n" : "kernels built in %s, kept for later runs\n",
+    cli_printf(p->compiles_steps ? "compiled in %s\n" : "kernels built in %s, kept for later runs\n",
                cli_duration(event->step_s, text));
     fflush(stdout);
 }

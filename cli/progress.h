@@ -9,7 +9,7 @@ typedef struct progress {
     bool quiet, json;
     bool terminal;         /* stdout is one */
     bool line_shown;       /* the moving line is on the screen */
-    bool builds_each_time; /* as the event of the plan says */
+    bool compiles_steps; /* as the event of the plan says */
     int64_t last_ns;       /* when it, or a plain line of a step, was last written */
     stk_run_info info;
     stk_train_event last; /* the last step */

@@ -15,10 +15,12 @@
 #include "graph/op.h"
 
 typedef struct stk_device stk_device;
+struct stk_comm; /* comm/comm.h */
 
 typedef struct stk_device_config {
     int n_threads; /* 0: as many as cores */
-    int number;    /* stk_device_open sets it: the N of "cpu:N" */
+    int number;    /* stk_device_open sets it: the N of "cpu:N"; below 0: what is absent */
+    int rank;      /* of replicas, where `rank_kernel` is there: the chip that many further on */
 } stk_device_config;
 
 /* What a kernel gets. Pointers are to device memory; in[] and out[] as in the op's signature. */
@@ -105,7 +107,7 @@ typedef struct stk_device_class {
     /* Optional: the number of the best GPU among them, which "gpu" then means; -1: there is none. After probe. */
     int (*best_gpu)(void);
     /* Optional: the number of the device that the maker's name for it means, as of "cuda:GPU-8932f937-..."; after
-     * probe.
+     * probe. Below 0: of one that is absent.
      */
     stk_status (*find)(const char *name, int *number);
     bool loads_by_name; /* find needs no probe: the name says what to load, and may be a path */
@@ -121,6 +123,9 @@ typedef struct stk_device_class {
     void (*free_host)(stk_device *device, void *p, size_t bytes);
     /* Finds the kernel for a call whose shapes are known. STK_UNSUPPORTED names the op and the dtypes. */
     stk_status (*kernel)(stk_device *device, const stk_op_call *call, stk_kernel *out);
+    /* Optional: the kernel of what ranks do together (stk_op_is_of_ranks, but rank_begin and rank_await), which else is
+     * only done on the host. comm is borrowed for the kernel's life. */
+    stk_status (*rank_kernel)(stk_device *device, struct stk_comm *comm, const stk_op_call *call, stk_kernel *out);
     /* Optional: calls that `kernel` will be asked for, and then what takes long of all of them, as the choice of a
      * library's ways, at once. STK_INTERRUPTED once *stop is not 0, which may be NULL. */
     stk_status (*expect)(stk_device *device, const stk_op_call *call);
@@ -132,7 +137,7 @@ typedef struct stk_device_class {
     /* Optional, on_host only: runs body for all parts on the device's threads, between runs. */
     void (*parallel)(const stk_device *device, int n_parts, void (*body)(const void *task, int i_part, int n_parts),
                      const void *task);
-    bool builds_each_time; /* what it has compiled no later process finds */
+    bool compiles_steps; /* a program is compiled as a whole, and not kernel by kernel */
     /* Why computing in that 16-bit dtype is no faster than in f32, for people; NULL: it is. A constant. Optional. */
     const char *(*slow_dtype)(const stk_device *device, stk_dtype dtype);
     /* Optional on the host, whose memory and processor are meant else. chip: its maker's name. */
@@ -152,6 +157,9 @@ struct stk_device {
     int n_threads;
     bool is_gpu;
     char bus[16];            /* where the chip is, "0000:41:00.0"; "": not told */
+    char absent[48];         /* what it is called, "v5e:2x2", that is not here: programs can be compiled for it, and not
+                                run; no memory is taken, and nothing stays there. "": it is here */
+    char note[256];          /* what people should know, once; "": nothing. The device's owner clears it */
     size_t most_piece_bytes; /* that one alloc gives out; 0: any */
     size_t apart_bytes;      /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };

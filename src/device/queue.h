@@ -27,6 +27,25 @@ typedef struct stk_kept {
     size_t bytes;
 } stk_kept;
 
+/* What lies at an address, for people. */
+typedef struct stk_named_place {
+    const char *address;
+    size_t bytes;
+    const char *name;
+} stk_named_place;
+
+/* What a compiler says of a program, on one chip. */
+typedef struct stk_compiled_program {
+    char chip[64];
+    int n_chips;                                      /* that run it together */
+    int64_t memory_bytes;                             /* of the chip; 0: not known */
+    int64_t argument_bytes, result_bytes;             /* results: those that take no argument's memory */
+    int64_t scratch_bytes, code_bytes;
+    double flops, bytes;                              /* of one run; 0: not told */
+    double chip_flops_per_s, chip_bytes_per_s;        /* its maker's figures, of bf16; 0: not known */
+    int64_t compile_ns;
+} stk_compiled_program;
+
 typedef struct stk_queue_class {
     stk_status (*open)(stk_device *device, stk_queue **out);
     void (*close)(stk_queue *queue); /* waits; accepts NULL */
@@ -52,6 +71,10 @@ typedef struct stk_queue_class {
     stk_status (*sync)(const stk_event *event);
     /* The host waits until the queue is empty. */
     stk_status (*finish)(stk_queue *queue);
+    /* Optional, where a whole program is compiled: its text, in which arguments and results have the names of the
+     * places where they lie; and what the compiler makes of it, which may take minutes. After keep. */
+    stk_status (*print)(stk_capture *capture, const stk_named_place *places, int n_places, stk_text *out);
+    stk_status (*analyse)(stk_capture *capture, stk_compiled_program *out);
     /* Optional: what the capture's last launch took on the device, once it is done; -1: not known. */
     int64_t (*took_ns)(const stk_capture *capture);
 } stk_queue_class;

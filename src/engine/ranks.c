@@ -193,6 +193,7 @@ stk_status stk_ranks_kernel(const stk_device *device, stk_comm *comm, const stk_
 {
     *out = (stk_kernel){.run = NULL};
     if (!comm) return stk_fail(STK_INVALID, "a sum over ranks, and there are none: the program was compiled for one");
+    if (device->class->rank_kernel) return device->class->rank_kernel((stk_device *)device, comm, call, out);
     if (!device->class->on_host)
         return stk_fail(STK_UNSUPPORTED, "replicas on '%s' are not supported yet: sums over them are made on the host",
                         device->class->name);

@@ -98,6 +98,7 @@ static stk_status give_content(const stk_variables *all, const stk_variable *v, 
 {
     size_t bytes = stk_desc_bytes(v->desc);
     stk_init init = leaf->leaf.init;
+    if (all->device[v->device]->absent[0]) return STK_OK;
     if (leaf->leaf.content)
         return stk_queue_copy_now(all->queue[v->device], v->data, leaf->leaf.content, bytes, STK_COPY_TO_DEVICE);
     if (init.kind == STK_INIT_CONSTANT && init.a == 0) return STK_OK; /* It comes zeroed. */

@@ -3,7 +3,9 @@
 
 #include "base/error.h"
 #include "engine/breakdown.h"
+#include "engine/whole.h"
 #include "recipe/build.h"
+#include "run/ahead.h"
 #include "run/ranks.h"
 #include "run/state.h"
 #include "train/pixels.h"
@@ -75,17 +77,23 @@ done:
     return status;
 }
 
-stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memory_plan *out)
+static stk_trainer_config make_config(stk_run *run, const stk_plan_request *request)
 {
-    if (!run) return stk_fail(STK_INVALID, "there is no run");
     stk_trainer_config config = stk_run_config(run);
-    *out = (stk_memory_plan){0};
     if (request->unlimited) {
         config.memory_limit_bytes = 0;
         config.memory_share = 0;
     }
     config.n_replicas = stk_run_replicas(run);
     if (request->dump) stk_run_dump(run, &config);
+    return config;
+}
+
+stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memory_plan *out)
+{
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
+    stk_trainer_config config = make_config(run, request);
+    *out = (stk_memory_plan){0};
     stk_trainer_configure(run->trainer, &config);
     STK_RETURN_IF_ERROR(set_precision(run->trainer, request->precision));
     STK_RETURN_IF_ERROR(
@@ -94,4 +102,70 @@ stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memor
         stk_run_copy_bytes(run->recipe, stk_trainer_step_limit(run->trainer), out->peak_bytes + out->program_bytes,
                            out->peak_bytes - out->arena_bytes - out->packed_bytes);
     return STK_OK;
+}
+
+/* --- for chips that are not here --- */
+
+stk_status stk_run_is_ahead(stk_run *run, bool *out)
+{
+    static const stk_plan_request plain = {.batch = 0};
+    *out = false;
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
+    if (!run->trainer->engine) {
+        stk_trainer_config config = make_config(run, &plain);
+        stk_trainer_configure(run->trainer, &config);
+        STK_RETURN_IF_ERROR(stk_trainer_open(run->trainer));
+    }
+    *out = stk_engine_device(run->trainer->engine)->absent[0] != 0;
+    return STK_OK;
+}
+
+stk_status stk_run_compile_ahead(stk_run *run, const stk_plan_request *request, int64_t *batch, stk_program **out)
+{
+    stk_trainer *trainer = run->trainer;
+    stk_trainer_config config = make_config(run, request);
+    stk_memory_choice choice;
+    stk_trainer_configure(trainer, &config);
+    STK_RETURN_IF_ERROR(set_precision(trainer, request->precision));
+    STK_RETURN_IF_ERROR(open_trainer(trainer));
+    const stk_device *device = stk_engine_device(trainer->engine);
+    if (!device->absent[0])
+        return stk_fail(STK_UNSUPPORTED, "the device '%s' is here: its plan needs no compiler", device->class->name);
+    int n_replicas = stk_comm_n_ranks(trainer->comm);
+    *batch = request->batch > 0 ? request->batch : run->recipe->batch;
+    if (*batch % n_replicas != 0)
+        return stk_fail(STK_INVALID, "a batch of %lld cannot be shared by %d replicas", (long long)*batch, n_replicas);
+    *batch /= n_replicas;
+    STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
+    STK_RETURN_IF_ERROR(stk_trainer_choose_fed(trainer));
+    STK_RETURN_IF_ERROR(stk_memory_choose(trainer, *batch, &choice));
+    return stk_step_compile_with(trainer, *batch, choice.micro, STK_STEP_RUN, out);
+}
+
+stk_status stk_run_plan_compiled(stk_run *run, const stk_plan_request *request, stk_compiled_plan *out)
+{
+    stk_program *program = NULL;
+    stk_compiled_program c;
+    stk_status status = STK_OK;
+    *out = (stk_compiled_plan){.n_chips = 1};
+    if (!run) return stk_fail(STK_INVALID, "there is no run");
+    STK_TRY(stk_run_compile_ahead(run, request, &out->batch, &program));
+    STK_TRY(stk_program_analyse(program, &c));
+    STK_TRY(stk_program_read_tiles(program, out));
+    memcpy(out->chip, c.chip, sizeof(out->chip));
+    out->n_chips = c.n_chips;
+    out->memory_bytes = c.memory_bytes;
+    out->argument_bytes = c.argument_bytes;
+    out->result_bytes = c.result_bytes;
+    out->scratch_bytes = c.scratch_bytes;
+    out->code_bytes = c.code_bytes;
+    out->flops = c.flops;
+    out->bytes = c.bytes;
+    out->compile_ns = c.compile_ns;
+    out->fed_bytes = (int64_t)stk_program_fed_bytes(program);
+    if (c.chip_flops_per_s > 0) out->flops_s = c.flops / c.chip_flops_per_s;
+    if (c.chip_bytes_per_s > 0) out->bytes_s = c.bytes / c.chip_bytes_per_s;
+done:
+    stk_engine_discard(run->trainer->engine, program);
+    return status;
 }

@@ -399,6 +399,13 @@ static stk_status build_kernels(stk_trainer *trainer)
     stk_train_event event = make_event(trainer, STK_EVENT_BUILT);
     event.step_s = (double)(stk_clock_ns() - begun) * 1e-9;
     stk_trainer_emit(trainer, &event);
+    stk_device *device = (stk_device *)stk_engine_device(trainer->engine);
+    if (device->note[0]) {
+        event = make_event(trainer, STK_EVENT_WARNING);
+        event.text = device->note;
+        stk_trainer_emit(trainer, &event);
+        device->note[0] = 0;
+    }
     return STK_OK;
 }
 

@@ -179,7 +179,9 @@ stk_status stk_memory_choose(stk_trainer *trainer, int64_t batch, stk_memory_cho
 {
     /* Ranks of other hosts may have other limits, and all must decide alike. */
     bool may_differ = trainer->comm && trainer->comm->n_here != trainer->comm->n_ranks;
-    trainer->overlaps = stk_comm_n_ranks(trainer->comm) > 1 && !trainer->config.no_overlap;
+    /* Where a step is compiled as a whole, its compiler sees to that. */
+    bool is_whole = stk_engine_device(trainer->engine)->class->compiles_steps;
+    trainer->overlaps = stk_comm_n_ranks(trainer->comm) > 1 && !trainer->config.no_overlap && !is_whole;
     stk_status status = choose_shards(trainer, batch, may_differ, out);
     bool shares_out = trainer->shards && trainer->config.shared == STK_SHARED_AUTO;
     bool is_tight = status == STK_NO_MEMORY || (status == STK_OK && (out->slowdown > 1 || shares_out));

@@ -274,7 +274,7 @@ static void emit_plan(stk_trainer *trainer)
                              .recompute_flops = info.recompute_flops,
                              .memory_limit_bytes = device->class->on_host ? 0 : trainer->config.memory_limit_bytes,
                              .builds_kernels = !device->class->on_host,
-                             .builds_each_time = device->class->builds_each_time};
+                             .compiles_steps = device->class->compiles_steps};
     stk_trainer_emit(trainer, &event);
     stk_text_free(&text);
 }
@@ -294,6 +294,7 @@ stk_status stk_trainer_open(stk_trainer *trainer)
     if (trainer->dump_graph) STK_RETURN_IF_ERROR(stk_engine_check_pass(trainer->dump_graph));
     STK_RETURN_IF_ERROR(stk_replicas_begin(trainer));
     stk_device_config device = {.n_threads = trainer->config.n_threads};
+    if (trainer->n_replicas || trainer->is_replica) device.rank = trainer->comm->rank;
     STK_RETURN_IF_ERROR(
         stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed, &trainer->engine));
     STK_RETURN_IF_ERROR(stk_memory_ask_device(trainer));
@@ -312,6 +313,10 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
     if (!trainer->step_s) trainer->step_s = calloc(2 * N_STEP_TIMES, sizeof(*trainer->step_s));
     if (!trainer->step_s) return stk_fail_memory(2 * N_STEP_TIMES * sizeof(*trainer->step_s));
     STK_RETURN_IF_ERROR(stk_trainer_open(trainer));
+    const stk_device *device = stk_engine_device(trainer->engine);
+    if (device->absent[0])
+        return stk_fail(STK_NO_DEVICE, "'%s:%s' is not here: 'stoker plan' compiles a step for it, and nothing runs",
+                        device->class->name, device->absent);
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_fed(trainer));
     STK_RETURN_IF_ERROR(stk_shapes_prepare(trainer));

@@ -73,6 +73,14 @@ STK_API stk_status stk_run_export_safetensors(const char *folder, const char *ou
 STK_API stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_run_options *run_options,
                                        const stk_export_options *options, stk_export_report *report);
 
+/* Writes the run's or the recipe's training step (forward, backward, clipping, optimiser) as one module of StableHLO, a
+ * text that XLA, and so JAX, compiles. path: a run's folder or a recipe. Arguments and results carry the names of
+ * parameters, inputs and outputs (attribute stoker.name). Everything is as for a TPU, unless run_options set it:
+ * precision is bf16 where it is auto. With replicas it is what each of them runs. out: NULL: FOLDER/step.mlir. STK_BUSY
+ * where a file of another kind is there. n_tensors of the report: arguments that are parameters or state. */
+STK_API stk_status stk_run_export_stablehlo(const char *path, const char *out, const stk_run_options *run_options,
+                                            stk_export_report *report);
+
 /* Name i of those who call tensors differently, and who they are; NULL past the end. Constants. */
 STK_API const char *stk_exchange_names(int i, const char **about);
 

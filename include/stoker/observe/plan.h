@@ -65,6 +65,39 @@ typedef struct stk_plan_request {
 /* STK_NO_MEMORY: it does not fit into the recipe's memory; the text names the largest buffers. */
 STK_API stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memory_plan *out);
 
+/* --- for chips that are not here: "tpu:v5e:2x2" --- */
+
+enum { STK_PADDED_LAYERS = 3 };
+typedef struct stk_padded_layer {
+    char name[64]; /* "fc"; "": none */
+    double lost_flops;
+} stk_padded_layer;
+
+/* What the compiler makes of a training step, on each chip, and what in it is slow on one. */
+typedef struct stk_compiled_plan {
+    char chip[64];           /* "TPU v5 lite" */
+    int n_chips;             /* that share a batch: the replicas */
+    int64_t batch;           /* samples of a chip's step */
+    int64_t memory_bytes;    /* of a chip; 0: not known */
+    int64_t argument_bytes;  /* parameters, the optimiser's state, the batch */
+    int64_t result_bytes;    /* results that take no argument's memory */
+    int64_t scratch_bytes;   /* what lies in between */
+    int64_t code_bytes;      /* the program itself */
+    int64_t fed_bytes;       /* that the host gives to a step of a chip */
+    double flops, bytes;     /* of a step, as the compiler counts them; 0: not told */
+    double flops_s, bytes_s; /* what those take at least, by the maker's figures; 0: not known */
+    int64_t compile_ns;
+    int64_t n_products, n_f32_products, n_gathers, n_scatters;
+    double product_flops, f32_flops; /* of all products, and of those in f32 */
+    double padded_flops;             /* with rows filled up to 8, and columns and sums to 128: roughly */
+    stk_padded_layer padded[STK_PADDED_LAYERS]; /* those that lose most */
+} stk_compiled_plan;
+/* Whether the run's device is not here, so that its step can be compiled and not run. */
+STK_API stk_status stk_run_is_ahead(stk_run *run, bool *out);
+/* Compiles the step, which may take minutes. STK_UNSUPPORTED: the device is here. STK_NO_MEMORY: the compiler found no
+ * room; the text is its own. */
+STK_API stk_status stk_run_plan_compiled(stk_run *run, const stk_plan_request *request, stk_compiled_plan *out);
+
 #ifdef __cplusplus
 }
 #endif

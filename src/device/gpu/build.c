@@ -10,8 +10,8 @@
 #include "base/hash.h"
 #include "base/thread.h"
 #include "device/gpu/gpu.h"
-#include "device/gpu/kept.h"
 #include "device/gpu/texts.h"
+#include "device/kept.h"
 
 /* Units of a program. PoCL goes through a whole program for each of its kernels, so that time would grow with the
  * square of their number. With few of them, cores end at about the same time. */
@@ -86,7 +86,7 @@ static void read_program(const gpu_device *device, program *p)
 {
     void *bytes;
     size_t n;
-    if (!p->name[0] || !gpu_kept_read(p->name, &bytes, &n)) return;
+    if (!p->name[0] || !stk_kept_read("gpu", p->name, &bytes, &n, NULL)) return;
     if (device->driver->restore(device->context, bytes, n, &p->module) != STK_OK) p->module = NULL;
     free(bytes);
 }
@@ -128,7 +128,7 @@ static stk_status load_program(const gpu_device *device, program *p)
         STK_RETURN_IF_ERROR(driver->build(device->context, stk_text_get(&p->source), &p->module));
         if (p->name[0] && driver->save(p->module, &p->bytes, &p->n_bytes) != STK_OK) p->name[0] = '\0';
     }
-    if (p->name[0]) gpu_kept_write(p->name, p->bytes, p->n_bytes);
+    if (p->name[0]) stk_kept_write("gpu", p->name, p->bytes, p->n_bytes);
     return STK_OK;
 }
 

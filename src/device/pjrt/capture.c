@@ -3,15 +3,14 @@
  * Entries name addresses, and a module has values. So while the list is read, a table says which value lies at which
  * address. What is read and was not written before is an argument; what lies in memory that stays (variables, results)
  * at the end is a result, and so is what was asked to be kept of an arena. An argument whose address gets a result of
- * its own type gives its memory to it.
+ * its own type gives its memory to it. Where ranks do something together, they launch it together: team.c.
  */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "device/pjrt/lowering.h"
 #include "device/pjrt/pjrt.h"
 
@@ -34,11 +33,15 @@ typedef struct site {
 
 struct stk_capture {
     pjrt_device *device;
-    pjrt_module module; /* while it is made; its checks stay */
+    pjrt_module module; /* its text while it is made, or for a chip that is not here; its checks stay */
+    stk_comm *comm;     /* of the ranks that run it together, borrowed; NULL: it runs alone */
+    uint64_t text_hash;
     live_value *live;
     int n_live, n_live_slots;
     site *argument, *result;
     int n_arguments, n_argument_slots, n_results;
+    bool is_whole;     /* results are listed */
+    pjrt_value checks; /* all of the module's, where there are any */
     pjrt_compiled *compiled;
     pjrt_buffer **argument_buffer, **result_buffer; /* one more result where there are checks */
     int64_t *not_donated;
@@ -124,19 +127,33 @@ static stk_status read_value(stk_capture *c, char *address, stk_tensor_desc desc
 
 /* --- entries --- */
 
+/* Some inputs are there for their shapes alone. */
+static bool is_read(stk_op op, int i)
+{
+    return op != STK_OP_rank_gather || i == 0;
+}
+
+static stk_status lower(stk_capture *c, const pjrt_kernel *kernel, int n_in, const pjrt_value *in, pjrt_value *out)
+{
+    if (!kernel->comm) return pjrt_find_lowering(kernel->call.op)(&c->module, &kernel->call, n_in, in, out);
+    if (c->comm && c->comm != kernel->comm) return stk_fail(STK_INVALID, "a program of two groups of ranks");
+    c->comm = kernel->comm;
+    return pjrt_lower_ranks(&c->module, &kernel->call, c->comm->n_ranks, in, out);
+}
+
 static stk_status lower_entry(stk_capture *c, const stk_entry *entry)
 {
     pjrt_value in[STK_MOST_INPUTS + 1], out[STK_MOST_OUTPUTS];
     if (!pjrt_is_own_kernel(entry->kernel))
-        return stk_fail(STK_UNSUPPORTED, "a PJRT device does not work with other ranks or devices yet");
+        return stk_fail(STK_UNSUPPORTED, "a PJRT device does not work with devices of other kinds");
     const pjrt_kernel *kernel = entry->kernel->state;
     const stk_op_call *call = &kernel->call;
     int n_in = call->n_in;
     c->module.op = call->op;
     for (int i = 0; i < n_in; i++)
-        STK_RETURN_IF_ERROR(read_value(c, entry->args.in[i], call->in[i], &in[i]));
+        if (is_read(call->op, i)) STK_RETURN_IF_ERROR(read_value(c, entry->args.in[i], call->in[i], &in[i]));
     if (call->op == STK_OP_accumulate && find_value(c, entry->args.out[0], call->out[0], &in[n_in])) n_in++;
-    STK_RETURN_IF_ERROR(pjrt_find_lowering(call->op)(&c->module, call, n_in, in, out));
+    STK_RETURN_IF_ERROR(lower(c, kernel, n_in, in, out));
     STK_RETURN_IF_ERROR(c->module.status);
     for (int i = 0; i < call->n_out; i++)
         STK_RETURN_IF_ERROR(write_value(c, entry->args.out[i], out[i], true));
@@ -163,7 +180,7 @@ done:
 void pjrt_release(stk_capture *c)
 {
     if (!c) return;
-    if (c->compiled) c->compiled->n_users--;
+    if (c->compiled) c->compiled->n_users--; /* It stays for a while: executable.c. */
     pjrt_module_free(&c->module);
     free(c->live);
     free(c->argument);
@@ -221,145 +238,100 @@ static pjrt_value join_checks(pjrt_module *m)
     return all;
 }
 
-static void add_types(stk_text *text, const site *sites, int n, const pjrt_value *last)
+typedef struct name_list {
+    const stk_named_place *place;
+    int n;
+} name_list;
+
+/* Names are texts of MLIR, in which a few characters would need an escape. */
+static void add_name(stk_text *text, name_list names, const site *s, const char *more)
+{
+    const char *name = NULL;
+    for (int i = 0; i < names.n && !name; i++)
+        if (s->address >= names.place[i].address && s->address < names.place[i].address + names.place[i].bytes)
+            name = names.place[i].name;
+    if (!name && !*more) return;
+    stk_text_add(text, " {%s%s", more, name && *more ? ", " : "");
+    if (name) stk_text_add(text, "stoker.name = \"");
+    for (const char *p = name; p && *p; p++)
+        stk_text_add(text, "%c", *p == '"' || *p == '\\' || (unsigned char)*p < 0x20 ? '_' : *p);
+    stk_text_add(text, name ? "\"}" : "}");
+}
+
+static void add_types(stk_text *text, const site *sites, int n, const pjrt_value *last, name_list names)
 {
     char type[PJRT_TYPE_TEXT];
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         stk_text_add(text, "%s%s", i ? ", " : "", pjrt_type_text(sites[i].value.desc, type));
+        add_name(text, names, &sites[i], "");
+    }
     if (last) stk_text_add(text, "%s%s", n ? ", " : "", pjrt_type_text(last->desc, type));
 }
 
-static stk_status print_module(stk_capture *c, stk_text *text)
+static stk_status print_module(stk_capture *c, name_list names, stk_text *text)
 {
-    char type[PJRT_TYPE_TEXT];
+    char type[PJRT_TYPE_TEXT], donated[64];
     pjrt_module *m = &c->module;
-    pjrt_value checks = {0}, *last = NULL;
-    if (m->n_checks) {
-        checks = join_checks(m);
-        last = &checks;
-    }
-    stk_text_add(text, "module @stoker {\nfunc.func public @main(");
+    const pjrt_value *last = m->n_checks ? &c->checks : NULL;
+    stk_text_add(text, "module @stoker attributes {mhlo.num_replicas = %d : i32, mhlo.num_partitions = 1 : i32} {\n",
+                 stk_comm_n_ranks(c->comm));
+    stk_text_add(text, "func.func public @main(");
     for (int i = 0; i < c->n_arguments; i++) {
         const site *argument = &c->argument[i];
         stk_text_add(text, "%s%%%d: %s", i ? ", " : "", argument->value.id, pjrt_type_text(argument->value.desc, type));
-        if (argument->i_result >= 0) stk_text_add(text, " {tf.aliasing_output = %d : i32}", argument->i_result);
+        snprintf(donated, sizeof(donated), "tf.aliasing_output = %d : i32", argument->i_result);
+        add_name(text, names, argument, argument->i_result >= 0 ? donated : "");
     }
     stk_text_add(text, ") -> (");
-    add_types(text, c->result, c->n_results, last);
+    add_types(text, c->result, c->n_results, last, names);
     stk_text_add(text, ") {\n%s", stk_text_get(&m->body));
     stk_text_add(text, "return");
     for (int i = 0; i < c->n_results; i++)
         stk_text_add(text, "%s%%%d", i ? ", " : " ", c->result[i].value.id);
     if (last) stk_text_add(text, "%s%%%d", c->n_results ? ", " : " ", last->id);
     if (c->n_results || last) stk_text_add(text, " : ");
-    add_types(text, c->result, c->n_results, last);
+    add_types(text, c->result, c->n_results, last, (name_list){NULL, 0});
     stk_text_add(text, "\n}\n}\n");
     STK_RETURN_IF_ERROR(stk_text_status(&m->body));
     return stk_text_status(text);
 }
 
-/* --- compiling --- */
-
-static stk_status compile(pjrt_device *device, const stk_text *text, pjrt_executable **out)
+stk_status pjrt_print(stk_capture *c, const stk_named_place *places, int n_places, stk_text *out)
 {
-    static const char format[] = "mlir";
-    stk_text options = {0};
-    pjrt_print_options(device->plugin, device->chip_id, &options);
-    stk_status status = stk_text_status(&options);
-    pjrt_program program = {
-        .head = {sizeof(program), NULL},
-        .code = text->data,
-        .code_bytes = text->n,
-        .format = format,
-        .format_bytes = sizeof(format) - 1,
-    };
-    pjrt_compile_args args = {
-        .head = {sizeof(args), NULL},
-        .client = device->plugin->client,
-        .program = &program,
-        .options = stk_text_get(&options),
-        .options_bytes = options.n,
-    };
-    if (status == STK_OK) status = pjrt_call(device->plugin, PJRT_CLIENT_COMPILE, &args, "compiling a program");
-    stk_text_free(&options);
-    *out = args.executable;
+    if (!c->is_whole || !c->device->base.absent[0])
+        return stk_fail(STK_UNSUPPORTED, "a module is printed for a chip that is not here");
+    return print_module(c, (name_list){places, n_places}, out);
+}
+
+stk_status pjrt_analyse(stk_capture *c, stk_compiled_program *out)
+{
+    stk_text text = {0};
+    stk_status status = pjrt_print(c, NULL, 0, &text);
+    if (status == STK_OK) status = pjrt_compile_ahead(c->device, stk_comm_n_ranks(c->comm), &text, out);
+    stk_text_free(&text);
     return status;
-}
-
-/* STOKER_PJRT_DUMP: a folder for the texts of modules. What cannot be written there is not missed. */
-static void dump(const stk_text *text)
-{
-    static atomic_int n;
-    const char *folder = getenv("STOKER_PJRT_DUMP");
-    char path[4096];
-    if (!folder || !*folder) return;
-    snprintf(path, sizeof(path), "%s/module-%d-%d.mlir", folder, (int)getpid(), atomic_fetch_add(&n, 1));
-    FILE *file = fopen(path, "we");
-    if (!file) return;
-    (void)!fwrite(text->data, 1, text->n, file);
-    fclose(file);
-}
-
-static void free_compiled(pjrt_device *device, pjrt_compiled *compiled)
-{
-    pjrt_executable_args args = {.head = {sizeof(args), NULL}, .executable = compiled->executable};
-    if (compiled->executable) pjrt_call_quietly(device->plugin, PJRT_EXECUTABLE_DESTROY, &args);
-    free(compiled->text);
-    free(compiled);
-}
-
-void pjrt_free_compiled(pjrt_device *device)
-{
-    while (device->compiled) {
-        pjrt_compiled *first = device->compiled;
-        device->compiled = first->next;
-        free_compiled(device, first);
-    }
-}
-
-/* Takes the text. The same program is compiled once, as for the two sides of a program's inputs. */
-static stk_status get_compiled(pjrt_device *device, stk_text *text, pjrt_compiled **out)
-{
-    for (pjrt_compiled *old = device->compiled; old; old = old->next)
-        if (!strcmp(old->text, text->data)) {
-            stk_text_free(text);
-            old->n_users++;
-            *out = old;
-            return STK_OK;
-        }
-    dump(text);
-    pjrt_compiled *compiled = calloc(1, sizeof(*compiled));
-    stk_status status = compiled ? compile(device, text, &compiled->executable) : stk_fail_memory(sizeof(*compiled));
-    if (status != STK_OK) {
-        free(compiled);
-        stk_text_free(text);
-        return status;
-    }
-    compiled->text = text->data;
-    compiled->n_users = 1;
-    compiled->next = device->compiled;
-    device->compiled = *out = compiled;
-    return STK_OK;
 }
 
 stk_status pjrt_keep(stk_capture *c, const stk_kept *kept, int n_kept)
 {
     stk_text text = {0};
-    STK_RETURN_IF_ERROR(list_results(c, kept, n_kept));
-    stk_status status = print_module(c, &text);
-    if (status != STK_OK) {
-        stk_text_free(&text);
-        return status;
-    }
+    stk_status status = list_results(c, kept, n_kept);
+    if (status == STK_OK && c->module.n_checks) c->checks = join_checks(&c->module);
+    c->is_whole = true;
+    if (status != STK_OK || c->device->base.absent[0]) return status;
+    status = print_module(c, (name_list){NULL, 0}, &text);
     stk_text_free(&c->module.body);
     c->argument_buffer = calloc((size_t)c->n_arguments + 1, sizeof(pjrt_buffer *));
     c->result_buffer = calloc((size_t)c->n_results + 1, sizeof(pjrt_buffer *));
     c->not_donated = calloc((size_t)c->n_arguments + 1, sizeof(*c->not_donated));
-    if (!c->argument_buffer || !c->result_buffer || !c->not_donated) {
-        stk_text_free(&text);
-        return stk_fail_memory((size_t)c->n_arguments * sizeof(pjrt_buffer *));
-    }
-    return get_compiled(c->device, &text, &c->compiled);
+    if (status == STK_OK && (!c->argument_buffer || !c->result_buffer || !c->not_donated))
+        status = stk_fail_memory((size_t)c->n_arguments * sizeof(pjrt_buffer *));
+    if (status == STK_OK) c->text_hash = stk_hash64(text.data, text.n, 0);
+    /* Of ranks the first one compiles, for all. */
+    if (status == STK_OK && (!c->comm || c->comm->rank == 0))
+        status = pjrt_get_compiled(c->device, stk_comm_n_ranks(c->comm), &text, &c->compiled);
+    stk_text_free(&text);
+    return status;
 }
 
 /* --- running --- */
@@ -416,32 +388,36 @@ static stk_status put_results(const stk_capture *c, stk_queue *queue)
     return status;
 }
 
+static stk_status execute(stk_capture *c, size_t n_not_donated, pjrt_event **done)
+{
+    pjrt_launching own = {
+        .comm = c->comm,
+        .device = c->device,
+        .executable = c->compiled ? c->compiled->executable : NULL,
+        .text_hash = c->text_hash,
+        .argument = c->argument_buffer,
+        .result = c->result_buffer,
+        .n_arguments = c->n_arguments,
+        .not_donated = c->not_donated,
+        .n_not_donated = n_not_donated,
+    };
+    stk_status status = c->comm ? pjrt_launch_together(&own) : pjrt_execute(&own, NULL, 1);
+    *done = own.done;
+    return status;
+}
+
 stk_status pjrt_launch(stk_queue *queue, const stk_capture *capture, int *i_failed)
 {
     stk_capture *c = (stk_capture *)capture;
     size_t n_not_donated;
     pjrt_event *done = NULL;
     *i_failed = -1;
-    if (!c->compiled) STK_RETURN_IF_ERROR(pjrt_keep(c, NULL, 0));
+    if (c->device->base.absent[0])
+        return stk_fail(STK_NO_DEVICE, "'%s:%s' is not here: steps can be compiled for it, and not run",
+                        c->device->base.class->name, c->device->base.absent);
+    if (!c->is_whole) STK_RETURN_IF_ERROR(pjrt_keep(c, NULL, 0));
     STK_RETURN_IF_ERROR(bind_arguments(c, &n_not_donated));
-    pjrt_buffer *const *arguments = c->argument_buffer;
-    pjrt_buffer **results = c->result_buffer;
-    pjrt_execute_options options = {
-        .head = {sizeof(options), NULL},
-        .not_donated = c->not_donated,
-        .n_not_donated = n_not_donated,
-    };
-    pjrt_execute_args args = {
-        .head = {sizeof(args), NULL},
-        .executable = c->compiled->executable,
-        .options = &options,
-        .args = &arguments,
-        .n_chips = 1,
-        .n_args = (size_t)c->n_arguments,
-        .results = &results,
-        .done = &done,
-    };
-    STK_RETURN_IF_ERROR(pjrt_call(c->device->plugin, PJRT_EXECUTABLE_EXECUTE, &args, "running a program"));
+    STK_RETURN_IF_ERROR(execute(c, n_not_donated, &done));
     stk_status status = put_results(c, queue);
     stk_status added = pjrt_add_work(queue, (pjrt_work){.event = done});
     return status != STK_OK ? status : added;

@@ -51,22 +51,29 @@ static void set_caps(pjrt_device *device)
     device->base.caps = caps;
 }
 
+stk_status pjrt_get_chip_id(const pjrt_plugin *plugin, pjrt_chip *chip, int *id)
+{
+    pjrt_description_args description = {.head = {sizeof(description), NULL}, .chip = chip};
+    STK_RETURN_IF_ERROR(pjrt_call(plugin, PJRT_DEVICE_GET_DESCRIPTION, &description, "asking about the chip"));
+    pjrt_id_args args = {.head = {sizeof(args), NULL}, .about = description.about};
+    STK_RETURN_IF_ERROR(pjrt_call(plugin, PJRT_DESCRIPTION_ID, &args, "asking about the chip"));
+    *id = args.id;
+    return STK_OK;
+}
+
 static stk_status open_chip(const stk_device_class *class, const pjrt_plugin *plugin, int i_chip, stk_device **out)
 {
+    if (i_chip >= plugin->n_chips)
+        return stk_fail(STK_NO_DEVICE, "replicas want a device each, and '%s' has %d%s", plugin->path, plugin->n_chips,
+                        strcmp(plugin->platform, "cpu") ? ""
+                                                        : "; with XLA_FLAGS=--xla_force_host_platform_device_count=N "
+                                                          "a processor counts as N");
     pjrt_device *device = calloc(1, sizeof(*device));
     if (!device) return stk_fail_memory(sizeof(*device));
     device->base = (stk_device){.class = class, .n_threads = 1};
     device->plugin = plugin;
+    device->i_chip = i_chip;
     device->chip = plugin->chip[i_chip];
-    pjrt_description_args description = {.head = {sizeof(description), NULL}, .chip = device->chip};
-    stk_status status = pjrt_call(plugin, PJRT_DEVICE_GET_DESCRIPTION, &description, "asking about the chip");
-    pjrt_id_args id = {.head = {sizeof(id), NULL}, .about = description.about};
-    if (status == STK_OK) status = pjrt_call(plugin, PJRT_DESCRIPTION_ID, &id, "asking about the chip");
-    if (status != STK_OK) {
-        free(device);
-        return status;
-    }
-    device->chip_id = id.id;
     set_caps(device);
     *out = &device->base;
     return STK_OK;
@@ -75,16 +82,22 @@ static stk_status open_chip(const stk_device_class *class, const pjrt_plugin *pl
 static stk_status open_named(const stk_device_config *config, stk_device **out)
 {
     const pjrt_plugin *plugin;
-    if (pjrt_n_named() > 0) return open_chip(&stk_device_class_pjrt, pjrt_get_named(config->number), 0, out);
+    if (pjrt_n_named() > 0)
+        return open_chip(&stk_device_class_pjrt, pjrt_get_named(config->number), config->rank, out);
     STK_RETURN_IF_ERROR(pjrt_load(NULL, &plugin));
-    return open_chip(&stk_device_class_pjrt, plugin, config->number, out);
+    return open_chip(&stk_device_class_pjrt, plugin, config->number + config->rank, out);
 }
 
 static stk_status open_tpu(const stk_device_config *config, stk_device **out)
 {
     const pjrt_plugin *plugin;
+    if (config->number < 0) {
+        STK_RETURN_IF_ERROR(pjrt_open_absent(&stk_device_class_tpu, config->number, out));
+        set_caps((pjrt_device *)*out);
+        return STK_OK;
+    }
     STK_RETURN_IF_ERROR(pjrt_load("tpu", &plugin));
-    return open_chip(&stk_device_class_tpu, plugin, config->number, out);
+    return open_chip(&stk_device_class_tpu, plugin, config->number + config->rank, out);
 }
 
 static void close_device(stk_device *base)
@@ -142,11 +155,9 @@ static bool has_f64(const stk_op_call *call)
     return false;
 }
 
-static stk_status find_kernel(stk_device *device, const stk_op_call *call, stk_kernel *out)
+stk_status pjrt_make_kernel(const stk_op_call *call, stk_kernel *out)
 {
-    (void)device;
     memset(out, 0, sizeof(*out));
-    if (!pjrt_find_lowering(call->op) || has_f64(call)) return refuse(call);
     size_t n_in = (size_t)call->n_in, n = n_in + (size_t)call->n_out;
     pjrt_kernel *kernel = calloc(1, sizeof(*kernel) + n * sizeof(kernel->desc[0]));
     if (!kernel) return stk_fail_memory(sizeof(*kernel) + n * sizeof(kernel->desc[0]));
@@ -156,6 +167,13 @@ static stk_status find_kernel(stk_device *device, const stk_op_call *call, stk_k
     kernel->call = (stk_op_call){call->op, &kernel->attrs, call->n_in, call->n_out, kernel->desc, kernel->desc + n_in};
     *out = (stk_kernel){.state = kernel, .release = release_kernel, .impl = "xla"};
     return STK_OK;
+}
+
+static stk_status find_kernel(stk_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    (void)device;
+    memset(out, 0, sizeof(*out));
+    return pjrt_find_lowering(call->op) && !has_f64(call) ? pjrt_make_kernel(call, out) : refuse(call);
 }
 
 /* --- what people read --- */
@@ -173,6 +191,12 @@ static stk_status tell_memory(const stk_device *base, stk_device_memory *out)
     const pjrt_device *device = (const pjrt_device *)base;
     pjrt_memory_args args = {.head = {sizeof(args), NULL}, .chip = device->chip};
     *out = (stk_device_memory){0};
+    if (base->absent[0]) {
+        stk_compiled_program chip = {.memory_bytes = 0};
+        pjrt_describe_absent(base->absent, &chip);
+        out->total = out->free = (size_t)chip.memory_bytes;
+        return STK_OK;
+    }
     pjrt_call_quietly(device->plugin, PJRT_DEVICE_MEMORY_STATS, &args);
     if (args.has_limit) {
         out->total = (size_t)args.limit;
@@ -190,6 +214,10 @@ static stk_status tell_memory(const stk_device *base, stk_device_memory *out)
 static void tell_chip(const stk_device *base, stk_text *out)
 {
     const pjrt_device *device = (const pjrt_device *)base;
+    if (base->absent[0]) {
+        stk_text_add(out, "TPU %s, not here", base->absent);
+        return;
+    }
     pjrt_description_args description = {.head = {sizeof(description), NULL}, .chip = device->chip};
     pjrt_call_quietly(device->plugin, PJRT_DEVICE_GET_DESCRIPTION, &description);
     pjrt_text_args kind = {.head = {sizeof(kind), NULL}, .of = description.about};
@@ -201,44 +229,33 @@ static void describe(const stk_device *base, stk_text *out)
 {
     const pjrt_plugin *plugin = ((const pjrt_device *)base)->plugin;
     tell_chip(base, out);
+    if (base->absent[0]) return;
     stk_text_add(out, ", %s by PJRT %d.%d, %s", plugin->platform, plugin->api->version.major,
                  plugin->api->version.minor, plugin->path);
 }
+
+/* What both classes have. */
+#define PJRT_CLASS                                                                                                     \
+    .loads_by_name = true, .close = close_device, .alloc = pjrt_alloc, .free = pjrt_free, .kernel = find_kernel,       \
+    .rank_kernel = pjrt_find_rank_kernel, .queues = &pjrt_queues, .compiles_steps = true,                              \
+    .slow_dtype = tell_slow_dtype, .memory = tell_memory, .chip = tell_chip, .describe = describe
 
 const stk_device_class stk_device_class_pjrt = {
     .name = "pjrt",
     .about = "what a PJRT plug-in drives",
     .count = count_named,
     .find = pjrt_find,
-    .loads_by_name = true,
     .probe = probe_named,
     .open = open_named,
-    .close = close_device,
-    .alloc = pjrt_alloc,
-    .free = pjrt_free,
-    .kernel = find_kernel,
-    .queues = &pjrt_queues,
-    .builds_each_time = true,
-    .slow_dtype = tell_slow_dtype,
-    .memory = tell_memory,
-    .chip = tell_chip,
-    .describe = describe,
+    PJRT_CLASS,
 };
 
 const stk_device_class stk_device_class_tpu = {
     .name = "tpu",
     .about = "Google's TPUs, by libtpu",
     .count = count_tpu,
+    .find = pjrt_find_absent,
     .probe = probe_tpu,
     .open = open_tpu,
-    .close = close_device,
-    .alloc = pjrt_alloc,
-    .free = pjrt_free,
-    .kernel = find_kernel,
-    .queues = &pjrt_queues,
-    .builds_each_time = true,
-    .slow_dtype = tell_slow_dtype,
-    .memory = tell_memory,
-    .chip = tell_chip,
-    .describe = describe,
+    PJRT_CLASS,
 };

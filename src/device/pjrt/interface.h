@@ -49,8 +49,11 @@ enum pjrt_slot {
     PJRT_DEVICE_MEMORY_STATS = 34,
     PJRT_UNLOADED_DESTROY = 40,
     PJRT_UNLOADED_COST = 46,
+    PJRT_UNLOADED_SERIALIZE = 49,
     PJRT_EXECUTABLE_DESTROY = 50,
+    PJRT_EXECUTABLE_GET_UNLOADED = 51,
     PJRT_EXECUTABLE_EXECUTE = 55,
+    PJRT_EXECUTABLE_LOAD = 56,
     PJRT_BUFFER_DESTROY = 58,
     PJRT_BUFFER_TO_HOST = 70,
     PJRT_TOPOLOGY_CREATE = 82,
@@ -302,6 +305,38 @@ typedef struct pjrt_execute_args {
     pjrt_chip *chip;              /* NULL: as compiled */
     PJRT_LATER;
 } pjrt_execute_args;
+
+/* --- executables as bytes --- */
+
+typedef struct pjrt_get_unloaded_args {
+    pjrt_head head;
+    pjrt_executable *executable;
+    /* --- */
+    pjrt_unloaded *unloaded; /* the caller destroys it */
+} pjrt_get_unloaded_args;
+
+typedef struct pjrt_serialize_args {
+    pjrt_head head;
+    const pjrt_unloaded *executable;
+    /* --- */
+    const char *bytes;
+    size_t n;
+    void *owner;
+    void (*free_owner)(void *owner);
+    PJRT_LATER;
+} pjrt_serialize_args;
+
+typedef struct pjrt_load_args {
+    pjrt_head head;
+    pjrt_client *client;
+    const char *bytes;
+    size_t n;
+    /* --- */
+    pjrt_executable *executable;
+    const char *options; /* NULL: those that it was compiled with */
+    size_t options_bytes;
+    PJRT_LATER;
+} pjrt_load_args;
 
 /* --- compiling for chips that are not here --- */
 

@@ -45,6 +45,10 @@ typedef stk_status (*pjrt_lowering)(pjrt_module *m, const stk_op_call *call, int
 PJRT_LOWERING_LIST(X)
 #undef X
 
+/* What ranks do together (stk_op_is_of_ranks). */
+stk_status pjrt_lower_ranks(pjrt_module *m, const stk_op_call *call, int n_ranks, const pjrt_value *in,
+                            pjrt_value *out);
+
 /* NULL: the op has none. */
 pjrt_lowering pjrt_find_lowering(stk_op op);
 

@@ -270,6 +270,7 @@ stk_status pjrt_write(pjrt_device *device, char *dst, const char *src, size_t by
 {
     pjrt_block *block = pjrt_find_block(device, dst);
     if (!block) return stk_fail(STK_INVALID, "a copy to what is no memory of the device");
+    if (device->base.absent[0]) return STK_OK;
     for (int i = 0; i < block->n_items; i++) { /* What lies elsewhere of an item that is partly overwritten is kept. */
         pjrt_item *item = &block->item[i];
         if (!item->content || !overlaps(item, dst, bytes)) continue;

@@ -5,7 +5,10 @@
  *   memory.c    addresses without memory, and the plug-in's buffers that stand for what lies there
  *   module.c    the text of a module (module.h); lower/ has a file for each family of ops
  *   capture.c   a list of entries as a module: what is read before it is written are its arguments, what the program
- *               leaves behind its results; compiled once for each text
+ *               leaves behind its results
+ *   executable.c   modules compiled, once for each text, and kept on disk; running them
+ *   team.c      ranks that run one program together, each on a chip of its own
+ *   absent.c    chips that are not here ("tpu:v5e:2x2"), for which programs are only compiled
  *   compile.c   XLA's options; compiling for chips that are not here
  *   queue.c     queues and events
  *
@@ -16,6 +19,7 @@
 #define STK_DEVICE_PJRT_PJRT_H
 
 #include "base/text.h"
+#include "comm/comm.h"
 #include "device/pjrt/interface.h"
 #include "device/pjrt/module.h"
 #include "device/queue.h"
@@ -30,6 +34,7 @@ typedef struct pjrt_plugin {
     int n_chips;
     char platform[64]; /* "cpu", "tpu" */
     char version[128]; /* its first line */
+    bool can_serialize;
 } pjrt_plugin;
 
 /* Loads the plug-in that "tpu", a name, or a path (with a '/') means, once in the process; it stays. NULL: that of
@@ -73,7 +78,7 @@ typedef struct pjrt_block {
     int n_items, n_slots;
 } pjrt_block;
 
-/* A program that was compiled, by its text. */
+/* A program that was compiled, by its text. Threads: the device's. */
 typedef struct pjrt_compiled {
     char *text;
     pjrt_executable *executable;
@@ -84,8 +89,8 @@ typedef struct pjrt_compiled {
 typedef struct pjrt_device {
     stk_device base;
     const pjrt_plugin *plugin;
-    pjrt_chip *chip;
-    int chip_id;
+    pjrt_chip *chip; /* NULL: it is absent */
+    int i_chip;      /* of the plug-in's */
     stk_device_caps caps;
     pjrt_block **block; /* [n_blocks], in the order of their addresses */
     int n_blocks, n_block_slots;
@@ -140,31 +145,70 @@ stk_status pjrt_capture(stk_device *device, const stk_entry *entries, int n_entr
 stk_status pjrt_keep(stk_capture *capture, const stk_kept *kept, int n_kept);
 void pjrt_release(stk_capture *capture);
 stk_status pjrt_launch(stk_queue *queue, const stk_capture *capture, int *i_failed);
+stk_status pjrt_print(stk_capture *capture, const stk_named_place *places, int n_places, stk_text *out);
+stk_status pjrt_analyse(stk_capture *capture, stk_compiled_program *out);
+
+/* --- executables (executable.c) --- */
+
+/* Compiles, or finds what was. text is taken or freed by the caller. The caller counts n_users down. */
+stk_status pjrt_get_compiled(pjrt_device *device, int n_replicas, stk_text *text, pjrt_compiled **out);
 void pjrt_free_compiled(pjrt_device *device);
+
+/* One rank's part of a launch. */
+typedef struct pjrt_launching {
+    stk_comm *comm; /* NULL: it is alone */
+    pjrt_device *device;
+    pjrt_executable *executable; /* of the first rank */
+    uint64_t text_hash;
+    pjrt_buffer **argument, **result;
+    int n_arguments;
+    int64_t *not_donated; /* room for n_arguments */
+    size_t n_not_donated;
+    pjrt_event *done; /* filled */
+    stk_status status;
+    char error[1024];
+} pjrt_launching;
+
+/* Runs first's executable on the chips of n: others[0] is not looked at. */
+stk_status pjrt_execute(pjrt_launching *first, pjrt_launching *const *others, int n);
+
+/* --- ranks (team.c) --- */
+
+stk_status pjrt_find_rank_kernel(stk_device *device, stk_comm *comm, const stk_op_call *call, stk_kernel *out);
+/* All ranks of own->comm call it; each gets its results. */
+stk_status pjrt_launch_together(pjrt_launching *own);
+
+/* --- chips that are not here (absent.c) --- */
+
+/* A topology's number, below 0, by its name: "v5e:2x2". Threads: any. */
+stk_status pjrt_find_absent(const char *name, int *number);
+stk_status pjrt_open_absent(const stk_device_class *class, int number, stk_device **out);
+/* Of a topology: its chips; a chip's memory and speed by its maker's figures, zeros where they are not known. */
+int pjrt_count_absent(const char *topology);
+void pjrt_describe_absent(const char *topology, stk_compiled_program *out);
 
 /* --- compiling (compile.c) --- */
 
-/* XLA's options for one program on the chip with that id. */
-void pjrt_print_options(const pjrt_plugin *plugin, int chip_id, stk_text *out);
+/* XLA's options for a program that n replicas run, on the chips with those ids. */
+void pjrt_print_options(const pjrt_plugin *plugin, const int *chip_id, int n, stk_text *out);
+/* Borrows the text. */
+pjrt_program pjrt_make_program(const stk_text *text);
 
-/* What a compiler says of a program for a chip. */
-typedef struct pjrt_ahead {
-    int64_t arguments_bytes, results_bytes, alias_bytes, scratch_bytes, code_bytes;
-    double flops, bytes; /* of one run; 0: not told */
-    int64_t compile_ns;
-} pjrt_ahead;
+/* Compiles the text of a module for an absent device, on n of its chips. */
+stk_status pjrt_compile_ahead(const pjrt_device *device, int n_replicas, const stk_text *module,
+                              stk_compiled_program *out);
 
-/* Compiles the text of a module for the first chip of a topology ("v5e:2x2") that need not be here. chip: its name. */
-stk_status pjrt_compile_ahead(const pjrt_plugin *compiler, const char *topology, stk_text *module, stk_text *chip,
-                              pjrt_ahead *out);
+stk_status pjrt_get_chip_id(const pjrt_plugin *plugin, pjrt_chip *chip, int *id);
 
 /* What a kernel is: its call. */
 typedef struct pjrt_kernel {
+    stk_comm *comm; /* of ranks; NULL: it is no op of theirs */
     stk_op_call call;
     stk_attrs attrs;
     stk_tensor_desc desc[]; /* inputs, then outputs */
 } pjrt_kernel;
 
+stk_status pjrt_make_kernel(const stk_op_call *call, stk_kernel *out);
 /* Whether it was made here, and not by the engine, as what ranks do together. */
 bool pjrt_is_own_kernel(const stk_kernel *kernel);
 

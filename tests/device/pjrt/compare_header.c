@@ -111,6 +111,19 @@ SAME_FIELD(pjrt_execute_args, done, PJRT_LoadedExecutable_Execute_Args, device_c
 SAME_FIELD(pjrt_execute_args, chip, PJRT_LoadedExecutable_Execute_Args, execute_device);
 LONG_ENOUGH(pjrt_execute_args, PJRT_LoadedExecutable_Execute_Args);
 
+SAME_SLOT(PJRT_UNLOADED_SERIALIZE, PJRT_Executable_Serialize);
+SAME_SLOT(PJRT_EXECUTABLE_GET_UNLOADED, PJRT_LoadedExecutable_GetExecutable);
+SAME_SLOT(PJRT_EXECUTABLE_LOAD, PJRT_Executable_DeserializeAndLoad);
+SAME_FIELD(pjrt_get_unloaded_args, unloaded, PJRT_LoadedExecutable_GetExecutable_Args, executable);
+SAME_FIELD(pjrt_serialize_args, bytes, PJRT_Executable_Serialize_Args, serialized_bytes);
+SAME_FIELD(pjrt_serialize_args, owner, PJRT_Executable_Serialize_Args, serialized_executable);
+SAME_FIELD(pjrt_serialize_args, free_owner, PJRT_Executable_Serialize_Args, serialized_executable_deleter);
+LONG_ENOUGH(pjrt_serialize_args, PJRT_Executable_Serialize_Args);
+SAME_FIELD(pjrt_load_args, bytes, PJRT_Executable_DeserializeAndLoad_Args, serialized_executable);
+SAME_FIELD(pjrt_load_args, executable, PJRT_Executable_DeserializeAndLoad_Args, loaded_executable);
+SAME_FIELD(pjrt_load_args, options, PJRT_Executable_DeserializeAndLoad_Args, overridden_serialized_compile_options);
+LONG_ENOUGH(pjrt_load_args, PJRT_Executable_DeserializeAndLoad_Args);
+
 SAME_SLOT(PJRT_UNLOADED_DESTROY, PJRT_Executable_Destroy);
 SAME_SLOT(PJRT_UNLOADED_COST, PJRT_Executable_GetCostAnalysis);
 SAME_SLOT(PJRT_UNLOADED_MEMORY, PJRT_Executable_GetCompiledMemoryStats);

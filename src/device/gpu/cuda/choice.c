@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "device/gpu/cuda/product.h"
 #include "device/gpu/cuda/ways.h"
-#include "device/gpu/kept.h"
+#include "device/kept.h"
 
 enum { MOST_WAYS = 4, WORKSPACE_MIB = 32 };
 
@@ -31,7 +31,7 @@ static bool read_choice(const char *name, gpu_library_product *asked)
     void *bytes;
     size_t n;
     gpu_library_product kept;
-    if (!gpu_kept_read(name, &bytes, &n)) return false;
+    if (!stk_kept_read("gpu", name, &bytes, &n, NULL)) return false;
     bool fits = n == sizeof(kept);
     if (fits) memcpy(&kept, bytes, n);
     fits = fits && !memcmp(&kept, asked, offsetof(gpu_library_product, way));
@@ -163,7 +163,7 @@ stk_status cuda_plan_product(gpu_context *context, gpu_library_product *product)
     /* Another process may have been faster; and what is not kept would be another one the next time. */
     if (has_name && read_choice(name, product)) goto done;
     take_way(product, &ways[best]);
-    if (!has_name || !gpu_kept_write(name, product, sizeof(*product))) take_way(product, &ways[0]);
+    if (!has_name || !stk_kept_write("gpu", name, product, sizeof(*product))) take_way(product, &ways[0]);
 done:
     cuda_close_product(&p);
     return status;

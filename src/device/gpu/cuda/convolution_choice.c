@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "device/gpu/cuda/convolution.h"
 #include "device/gpu/cuda/ways.h"
-#include "device/gpu/kept.h"
+#include "device/kept.h"
 
 /* --- what was chosen before --- */
 
@@ -28,7 +28,7 @@ static bool read_choice(const cuda_dnn *dnn, const char *name, const gpu_library
 {
     void *bytes;
     size_t n;
-    if (!gpu_kept_read(name, &bytes, &n)) return false;
+    if (!stk_kept_read("gpu", name, &bytes, &n, NULL)) return false;
     bool fits = n > sizeof(*asked) && !memcmp(bytes, asked, sizeof(*asked)) &&
                 cuda_dnn_read_plan(dnn, (const char *)bytes + sizeof(*asked), n - sizeof(*asked), out);
     free(bytes);
@@ -43,7 +43,7 @@ static bool write_choice(const char *name, const gpu_library_convolution *asked,
         memcpy(all, asked, sizeof(*asked));
         memcpy(all + sizeof(*asked), text, n);
     }
-    const bool kept = all && gpu_kept_write(name, all, sizeof(*asked) + n);
+    const bool kept = all && stk_kept_write("gpu", name, all, sizeof(*asked) + n);
     free(all);
     free(text);
     return kept;

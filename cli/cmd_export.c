@@ -72,7 +72,9 @@ static int run(const cli_verb *verb, int argc, char **argv)
     stk_export_report report;
     stk_run_options run_options = {.on_event = on_event};
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
-    if (args.n_words != 1) return cli_usage(verb, "export takes one run folder, or with --stablehlo a recipe, and there are %d", args.n_words);
+    if (args.n_words != 1)
+        return cli_usage(verb, "export takes one run folder, or with --stablehlo a recipe, and there are %d",
+                         args.n_words);
     bool onnx = cli_has(&args, "--onnx");
     int n_kinds = onnx + cli_has(&args, "--safetensors") + cli_has(&args, "--stablehlo");
     if (n_kinds != 1)

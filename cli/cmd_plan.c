@@ -236,8 +236,8 @@ static void print_compiled_json(const stk_compiled_plan *p)
            p->memory_bytes);
     printf(", \"argument_bytes\": %" PRId64 ", \"result_bytes\": %" PRId64 ", \"scratch_bytes\": %" PRId64,
            p->argument_bytes, p->result_bytes, p->scratch_bytes);
-    printf(", \"code_bytes\": %" PRId64 ", \"fed_bytes\": %" PRId64 ", \"compile_s\": %.3f", p->code_bytes, p->fed_bytes,
-           (double)p->compile_ns * 1e-9);
+    printf(", \"code_bytes\": %" PRId64 ", \"fed_bytes\": %" PRId64 ", \"compile_s\": %.3f", p->code_bytes,
+           p->fed_bytes, (double)p->compile_ns * 1e-9);
     printf(", \"flops\": %.0f, \"bytes\": %.0f, \"flops_s\": %.4g, \"bytes_s\": %.4g", p->flops, p->bytes, p->flops_s,
            p->bytes_s);
     printf(", \"n_products\": %" PRId64 ", \"n_f32_products\": %" PRId64 ", \"n_gathers\": %" PRId64

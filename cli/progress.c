@@ -178,12 +178,12 @@ static void print_plan(progress *p, const stk_train_event *event)
     p->compiles_steps = event->compiles_steps;
     if (event->builds_kernels && !p->terminal)
         cli_printf(p->compiles_steps ? "the step is compiled for this device\n"
-                                       : "kernels for this device are built where no earlier run left them\n");
+                                     : "kernels for this device are built where no earlier run left them\n");
     fflush(stdout);
     if (!p->terminal || !event->builds_kernels) return;
     /* It stands until they are built. */
     const char *part = p->compiles_steps ? "compiling the step for this device"
-                                           : "building kernels for this device, which later runs find";
+                                         : "building kernels for this device, which later runs find";
     cli_draw(&part, 1, 0);
     p->line_shown = true;
 }

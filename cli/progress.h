@@ -7,10 +7,10 @@
 
 typedef struct progress {
     bool quiet, json;
-    bool terminal;         /* stdout is one */
-    bool line_shown;       /* the moving line is on the screen */
+    bool terminal;       /* stdout is one */
+    bool line_shown;     /* the moving line is on the screen */
     bool compiles_steps; /* as the event of the plan says */
-    int64_t last_ns;       /* when it, or a plain line of a step, was last written */
+    int64_t last_ns;     /* when it, or a plain line of a step, was last written */
     stk_run_info info;
     stk_train_event last; /* the last step */
 } progress;

@@ -129,8 +129,7 @@ static stk_status choose(const char *name, const stk_device_class **out, int *nu
     bool loads = *number < 0 && (*out)->loads_by_name;
     stk_status status = (*out)->probe && !loads ? (*out)->probe() : STK_OK;
     if (status == STK_OK && *number < 0) status = (*out)->find(own_name(name, *out), number);
-    if (status == STK_OK && (*out)->count && !(*out)->on_host && *number >= 0 &&
-        *number >= (*out)->count())
+    if (status == STK_OK && (*out)->count && !(*out)->on_host && *number >= 0 && *number >= (*out)->count())
         status = stk_fail(STK_NO_DEVICE, "%s has %d device%s here, from 0 on", (*out)->name, stk_device_count(*out),
                           stk_device_count(*out) == 1 ? "" : "s");
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "device '%s': ", name);

@@ -27,8 +27,8 @@ bool stk_kept_read(const char *own, const char *name, void **bytes, size_t *n, b
     size_t capacity = 0, n_file = 0;
     const size_t head = sizeof(magic) - 1 + sizeof(hash);
     *bytes = NULL;
-    bool is_there = find_path(own, name, folder, path, sizeof(path)) &&
-                    stk_file_read(path, &file, &capacity, &n_file) == STK_OK;
+    bool is_there =
+        find_path(own, name, folder, path, sizeof(path)) && stk_file_read(path, &file, &capacity, &n_file) == STK_OK;
     if (is_there && n_file > head && !memcmp(file, magic, sizeof(magic) - 1)) {
         memcpy(&hash, file + sizeof(magic) - 1, sizeof(hash));
         *n = n_file - head;

@@ -37,12 +37,12 @@ typedef struct stk_named_place {
 /* What a compiler says of a program, on one chip. */
 typedef struct stk_compiled_program {
     char chip[64];
-    int n_chips;                                      /* that run it together */
-    int64_t memory_bytes;                             /* of the chip; 0: not known */
-    int64_t argument_bytes, result_bytes;             /* results: those that take no argument's memory */
+    int n_chips;                          /* that run it together */
+    int64_t memory_bytes;                 /* of the chip; 0: not known */
+    int64_t argument_bytes, result_bytes; /* results: those that take no argument's memory */
     int64_t scratch_bytes, code_bytes;
-    double flops, bytes;                              /* of one run; 0: not told */
-    double chip_flops_per_s, chip_bytes_per_s;        /* its maker's figures, of bf16; 0: not known */
+    double flops, bytes;                       /* of one run; 0: not told */
+    double chip_flops_per_s, chip_bytes_per_s; /* its maker's figures, of bf16; 0: not known */
     int64_t compile_ns;
 } stk_compiled_program;
 

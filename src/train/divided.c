@@ -36,6 +36,19 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Where the host sees this rank's part: the variable itself, or *copy, which is made of it where the device is not on
+ * the host. The caller frees *copy. */
+static stk_status see_part(const stk_trainer *trainer, int i_variable, char **out, char **copy)
+{
+    stk_variable_view variable = stk_engine_variable(trainer->engine, i_variable);
+    *out = variable.view.data;
+    *copy = NULL;
+    if (*out) return STK_OK;
+    size_t bytes = stk_desc_bytes(variable.view.desc);
+    *out = *copy = malloc(bytes + 1);
+    return *copy ? stk_engine_read_variable(trainer->engine, i_variable, *copy) : stk_fail_memory(bytes);
+}
+
 /* Collective: the whole of a variable into dst, NULL on all ranks but the first. */
 static stk_status gather(const stk_trainer *trainer, int i_variable, char *dst)
 {
@@ -43,17 +56,18 @@ static stk_status gather(const stk_trainer *trainer, int i_variable, char *dst)
     int64_t n_ranks = trainer->comm->n_ranks, part = (int64_t)stk_desc_bytes(variable.view.desc);
     int64_t whole = (int64_t)stk_desc_bytes(stk_desc_make(variable.view.desc.dtype, variable.whole));
     int64_t most = CALL_BYTES / n_ranks / 64 * 64;
-    char *all = malloc((size_t)(most * n_ranks));
+    char *all = malloc((size_t)(most * n_ranks)), *own, *copy;
     if (!all) return stk_fail_memory((size_t)(most * n_ranks));
-    stk_status status = STK_OK;
+    stk_status status = see_part(trainer, i_variable, &own, &copy);
     for (int64_t at = 0; at < part && status == STK_OK; at += most) {
         int64_t n = smaller(part - at, most);
-        status = call_ranks(trainer, STK_COLLECTIVE_all_gather, n, (char *)variable.view.data + at, all);
+        status = call_ranks(trainer, STK_COLLECTIVE_all_gather, n, own + at, all);
         for (int64_t r = 0; r < n_ranks && dst && status == STK_OK; r++) {
             int64_t begin = r * part + at, n_here = smaller(n, whole - begin);
             if (n_here > 0) memcpy(dst + begin, all + r * n, (size_t)n_here);
         }
     }
+    free(copy);
     free(all);
     return status;
 }
@@ -129,18 +143,19 @@ static stk_status deal(const stk_trainer *trainer, const stk_named_tensor *tenso
     stk_variable_view variable = stk_engine_variable(trainer->engine, (int)tensor->number);
     int64_t whole = (int64_t)stk_desc_bytes(tensor->view.desc), part = (int64_t)stk_desc_bytes(variable.view.desc);
     int64_t own = part * trainer->comm->rank;
-    char *piece = malloc(CALL_BYTES), *data = tensor->view.data;
+    char *piece = malloc(CALL_BYTES), *data = tensor->view.data, *mine, *copy;
     if (!piece) return stk_fail_memory(CALL_BYTES);
-    stk_status status = STK_OK;
-    memset(variable.view.data, 0, (size_t)part);
+    stk_status status = see_part(trainer, (int)tensor->number, &mine, &copy);
+    if (status == STK_OK) memset(mine, 0, (size_t)part);
     for (int64_t at = 0; at < whole && status == STK_OK; at += CALL_BYTES) {
         int64_t n = smaller(whole - at, CALL_BYTES);
         if (data) memcpy(piece, data + at, (size_t)n);
         status = call_ranks(trainer, STK_COLLECTIVE_broadcast, n, piece, piece);
         int64_t begin = own > at ? own : at, end = smaller(own + part, at + n);
-        if (begin < end && status == STK_OK)
-            memcpy((char *)variable.view.data + (begin - own), piece + (begin - at), (size_t)(end - begin));
+        if (begin < end && status == STK_OK) memcpy(mine + (begin - own), piece + (begin - at), (size_t)(end - begin));
     }
+    if (copy && status == STK_OK) status = stk_engine_write_variable(trainer->engine, (int)tensor->number, copy);
+    free(copy);
     free(piece);
     return status;
 }

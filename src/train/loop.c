@@ -315,6 +315,8 @@ static int steps_ahead(const stk_trainer *trainer)
     bool is_last = trainer->config.max_steps > 0 && state->step >= trainer->config.max_steps;
     if (wanted || is_last || trainer->shapes.varies || stk_outer_is_due(trainer)) return 0;
     if (state->i_batch == trainer->n_batches) return 0;
+    /* Ranks agree by what they read, and only the first one knows where a state is wanted. */
+    if (trainer->comm) return 0;
     return stk_engine_runs_ahead(trainer->engine);
 }
 

@@ -98,8 +98,8 @@ static void free_tensors(stk_trainer *trainer)
 {
     bool are_copies = trainer->engine && !stk_engine_device(trainer->engine)->class->on_host;
     for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
-        if (trainer->variable[i] >= 0) free(trainer->tensor[i].view.data);
-    if (!are_copies) stk_divided_forget(trainer);
+        if (trainer->variable[i] >= 0 && !trainer->tensor[i].source) free(trainer->tensor[i].view.data);
+    stk_divided_forget(trainer);
     free(trainer->tensor);
     free(trainer->variable);
 }
@@ -342,7 +342,7 @@ stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **ou
     if (!trainer->prepared) return stk_fail(STK_INVALID, "the trainer is not prepared yet");
     bool are_copies = !stk_engine_device(trainer->engine)->class->on_host;
     for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
-        if (trainer->variable[i] >= 0)
+        if (trainer->variable[i] >= 0 && !trainer->tensor[i].source)
             STK_RETURN_IF_ERROR(
                 stk_engine_read_variable(trainer->engine, trainer->variable[i], trainer->tensor[i].view.data));
     *out = trainer->tensor;
@@ -355,7 +355,7 @@ stk_status stk_trainer_put_tensors(stk_trainer *trainer)
     bool are_copies = !stk_engine_device(trainer->engine)->class->on_host;
     stk_engine_changed(trainer->engine);
     for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
-        if (trainer->variable[i] >= 0)
+        if (trainer->variable[i] >= 0 && !trainer->tensor[i].source)
             STK_RETURN_IF_ERROR(
                 stk_engine_write_variable(trainer->engine, trainer->variable[i], trainer->tensor[i].view.data));
     return STK_OK;

@@ -1,25 +1,34 @@
 #!/usr/bin/env python3
-"""Trainings on the device 'pjrt' go on where the cpu stopped, and say what is wrong; with names, networks of test_gpu.py follow
-the cpu's losses for 100 steps.
+"""Trainings on the device 'pjrt' go on where the cpu stopped, are shared by replicas, find what was compiled before, and say what is
+wrong; with names, networks follow the cpu's losses for 100 steps.
 
-usage: test_pjrt.py STOKER WORK_FOLDER [NAME...]    NAME: one of test_gpu.py's networks, choices, or all
+usage: test_pjrt.py STOKER WORK_FOLDER [NAME...]    NAME: one of test_gpu.py's networks, wide-and-deep, choices, or all
 
 The plug-in is the one of STOKER_PJRT_PATH; without it all of this is skipped.
 """
 import json
 import os
+import re
+import shutil
 import sys
 
 import program
 import test_gpu
-from program import accepted, begin, check, end, refused, run
+from program import accepted, begin, check, end, losses, refused, run
+
+CASES = {
+    **test_gpu.CASES,
+    "wide-and-deep": ("{wide_and_deep: {categories: {user: 200, item: 100}, numbers: x, width: 8, hidden: [32], outputs: 2}}",
+                      "fields: {user: {shape: [], below: 200}, item: {shape: [], below: 100}, x: [4]}, classes: 2",
+                      "batch: 64\noptimizer: {adam: {lr: 0.01}}", 100, 2e-3),
+}
 
 
 def says_what_is_wrong():
     here = os.environ["STOKER_PJRT_PATH"]
     refused(["train", "small.yaml", "--device", "pjrt:/no/such/plugin.so", "--out", "no"], 1, "cannot load the PJRT plug-in: /no/such/plugin.so")
     refused(["train", "small.yaml", "--device", "pjrt:small.yaml/x", "--out", "no"], 1, "small.yaml/x")
-    refused(["train", "small.yaml", "--device", f"pjrt:{here}", "--replicas", "2", "--out", "no"], 1, "replicas on 'pjrt' are not supported yet")
+    refused(["train", "small.yaml", "--device", f"pjrt:{here}", "--replicas", "5", "--out", "no"], 1, "replicas want a device each, and", lines=None)
     with open("no-plugin.so", "w") as f:
         f.write("this is no library\n")
     refused(["train", "small.yaml", "--device", "pjrt:./no-plugin.so", "--out", "no"], 1, "./no-plugin.so")
@@ -36,7 +45,64 @@ def leaves_its_modules():
     texts = [open(os.path.join("modules", name)).read() for name in sorted(os.listdir("modules"))]
     check(done.returncode == 0 and texts, f"modules are written: {done.stderr!r}")
     check(any("tf.aliasing_output" in text for text in texts), "parameters are donated")
-    check(all(text.startswith("module @stoker {") for text in texts), "each is a module")
+    check(all(text.startswith("module @stoker ") for text in texts), "each is a module")
+
+
+def exports_the_step():
+    """The module of a chip that is not here, whose arguments are the run's parameters by name."""
+    accepted(["export", "small.yaml", "--stablehlo", "--out", "step.mlir", "--set", "precision=f32"])
+    text = open("step.mlir").read()
+    names = set(re.findall(r'stoker.name = "([^"]*)"', text))
+    check(text.startswith("module @stoker ") and {"conv2d.weight", "image", "label", "loss", "lr"} <= names, f"names: {names}")
+    accepted(["export", "by-path", "--stablehlo"])
+    check(os.path.exists("by-path/step.mlir"), "a run's step lies in its folder")
+    refused(["export", "small.yaml", "--stablehlo"], 1, "needs a name")
+    refused(["export", "small.yaml", "--stablehlo", "--out", "small.yaml"], 1, "small.yaml")
+    refused(["train", "small.yaml", "--device", "tpu:v5e:2x2", "--out", "no"], 1, "'tpu:v5e:2x2' is not here")
+    refused(["plan", "small.yaml", "--device", "tpu:v9:2x2"], 1, "kinds: v4, v5e, v5p, v6e")
+
+
+def replicas_are_as_one():
+    """Four devices of the processor's, with the same global batch; sums are in the module as often as planned."""
+    options = ["--steps", "12", "--set", "model={mlp: {hidden: [64]}}", "--set", "precision=f32"]
+    env = {**os.environ, "XLA_FLAGS": os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"}
+    seen = {}
+    for name, more in {"one": [], "four": ["--replicas", "4"], "shared": ["--replicas", "4", "--set", "shard=optimizer"]}.items():
+        os.makedirs(f"modules-{name}")
+        dump = {**env, "STOKER_PJRT_DUMP": os.path.abspath(f"modules-{name}")}
+        done = run("train", "small.yaml", "--device", "pjrt", "--out", name, *options, *more, env=dump)
+        check(done.returncode == 0, f"{name}: {done.stderr!r}")
+        seen[name] = losses(name)
+    off = {name: max(abs(x - y) for x, y in zip(seen["one"], seen[name])) for name in ("four", "shared")}
+    check(all(len(x) == 12 for x in seen.values()) and max(off.values()) < 2e-5, f"replicas are apart: {off}")
+    print("replicas and one device are at most", off, "apart")
+    plan = json.loads(accepted(["plan", "small.yaml", "--device", "pjrt", "--replicas", "4", "--json", *options[2:]], env=env).stdout)
+    texts = [open(os.path.join("modules-four", name)).read() for name in os.listdir("modules-four")]
+    counts = [text.count("stablehlo.all_reduce") for text in texts]
+    check(max(counts) == plan["n_sums"] and plan["n_sums"] > 0, f"sums in modules: {counts}, planned: {plan['n_sums']}")
+
+
+def keeps_what_was_compiled():
+    """The second run loads the step; one that was damaged is compiled again, with a word."""
+    env = {**os.environ, "STOKER_CACHE": os.path.abspath("cache"), "XLA_FLAGS": ""}
+    train = ["train", "small.yaml", "--device", "pjrt", "--steps", "4", "--quiet"]
+    check(run(*train, "--out", "first", env=env).returncode == 0, "the first run")
+    files = sorted(os.listdir("cache/pjrt"))
+    times = [os.stat(os.path.join("cache/pjrt", name)).st_mtime_ns for name in files]
+    check(len(files) > 0, "something is kept")
+    done = run(*train, "--out", "second", env=env)
+    check(done.returncode == 0 and done.stderr == "" and losses("first") == losses("second"), f"the second run: {done.stderr!r}")
+    again = [os.stat(os.path.join("cache/pjrt", name)).st_mtime_ns for name in files]
+    check(sorted(os.listdir("cache/pjrt")) == files and times == again, "nothing was compiled again")
+    for name in files:
+        with open(os.path.join("cache/pjrt", name), "r+b") as f:
+            f.seek(-9, os.SEEK_END)
+            f.write(b"damage!")
+    done = run(*train, "--out", "third", env=env)
+    check(done.returncode == 0 and "damaged: it was compiled again" in done.stderr and losses("third") == losses("first"),
+          f"the third run: {done.stderr!r}")
+    done = run(*train, "--out", "fourth", env=env)
+    check(done.returncode == 0 and done.stderr == "", f"the fourth run: {done.stderr!r}")
 
 
 if __name__ == "__main__":
@@ -48,13 +114,20 @@ if __name__ == "__main__":
     print("on", next(d["detail"] for d in listed if d["name"] == "pjrt"))
     names = sys.argv[3:]
     program.TIMEOUT = max(program.TIMEOUT, 300)
-    for name in [*test_gpu.CASES, "choices"] if names == ["all"] else names:
+    test_gpu.CASES = CASES
+    for name in [*CASES, "choices"] if names == ["all"] else names:
         if name == "choices":
             test_gpu.choices("pjrt")
         else:
             test_gpu.follows(name, "pjrt")
     if not names:
+        test_gpu.follows("wide-and-deep", "pjrt")
+        test_gpu.follows("lstm", "pjrt")
         test_gpu.goes_on("pjrt")
         leaves_its_modules()
         says_what_is_wrong()
+        exports_the_step()
+        replicas_are_as_one()
+        keeps_what_was_compiled()
+        shutil.rmtree("cache", ignore_errors=True)
     end()

@@ -88,8 +88,8 @@ typedef struct stk_compiled_plan {
     double flops_s, bytes_s; /* what those take at least, by the maker's figures; 0: not known */
     int64_t compile_ns;
     int64_t n_products, n_f32_products, n_gathers, n_scatters;
-    double product_flops, f32_flops; /* of all products, and of those in f32 */
-    double padded_flops;             /* with rows filled up to 8, and columns and sums to 128: roughly */
+    double product_flops, f32_flops;            /* of all products, and of those in f32 */
+    double padded_flops;                        /* with rows filled up to 8, and columns and sums to 128: roughly */
     stk_padded_layer padded[STK_PADDED_LAYERS]; /* those that lose most */
 } stk_compiled_plan;
 /* Whether the run's device is not here, so that its step can be compiled and not run. */

@@ -91,8 +91,8 @@ typedef struct stk_train_event {
         expected_slowdown; /* PLAN: the step's time over that without a memory limit, by a rough model; 1: the same */
     double step_flops, recompute_flops; /* PLAN: of one step; the part of it that makes activations again */
     size_t memory_limit_bytes;          /* PLAN: of the device, where it is not on the host; 0: none */
-    bool builds_kernels;   /* PLAN: the device has its kernels built before the first step, where no earlier run did */
-    bool compiles_steps;   /* PLAN: ... or its steps, as one that is given programs whole */
+    bool builds_kernels; /* PLAN: the device has its kernels built before the first step, where no earlier run did */
+    bool compiles_steps; /* PLAN: ... or its steps, as one that is given programs whole */
 } stk_train_event;
 typedef void (*stk_train_event_fn)(void *user, const stk_train_event *event);
 

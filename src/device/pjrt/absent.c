@@ -1,5 +1,5 @@
-/* Chips that are not here, as "tpu:v5e:2x2": programs are compiled for them by libtpu, and not run. Nothing of libtpu is
- * needed before one is. Figures: cloud.google.com/tpu/docs/v5e, v5p, v6e and v4, of one chip.
+/* Chips that are not here, as "tpu:v5e:2x2": programs are compiled for them by libtpu, and not run. Nothing of libtpu
+ * is needed before one is. Figures: cloud.google.com/tpu/docs/v5e, v5p, v6e and v4, of one chip.
  */
 #include <ctype.h>
 #include <stdio.h>

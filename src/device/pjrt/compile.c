@@ -172,12 +172,17 @@ done:
     return status;
 }
 
-/* Without hardware libtpu asks for what machines of Google's tell, waits, and complains. What the user has set stays. */
+/* Without hardware libtpu asks for what machines of Google's tell, waits, and complains. What the user has set stays.
+ */
 static void set_alone(void)
 {
     static const char *const variables[][2] = {
-        {"TPU_SKIP_MDS_QUERY", "1"},   {"TPU_ACCELERATOR_TYPE", "v5litepod-1"}, {"TPU_WORKER_HOSTNAMES", "localhost"},
-        {"TPU_STDERR_LOG_LEVEL", "3"}, {"TPU_MIN_LOG_LEVEL", "3"},              {"TF_CPP_MIN_LOG_LEVEL", "3"},
+        {"TPU_SKIP_MDS_QUERY", "1"},
+        {"TPU_ACCELERATOR_TYPE", "v5litepod-1"},
+        {"TPU_WORKER_HOSTNAMES", "localhost"},
+        {"TPU_STDERR_LOG_LEVEL", "3"},
+        {"TPU_MIN_LOG_LEVEL", "3"},
+        {"TF_CPP_MIN_LOG_LEVEL", "3"},
     };
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
         (void)setenv(variables[i][0], variables[i][1], false);

@@ -82,8 +82,7 @@ static stk_status open_chip(const stk_device_class *class, const pjrt_plugin *pl
 static stk_status open_named(const stk_device_config *config, stk_device **out)
 {
     const pjrt_plugin *plugin;
-    if (pjrt_n_named() > 0)
-        return open_chip(&stk_device_class_pjrt, pjrt_get_named(config->number), config->rank, out);
+    if (pjrt_n_named() > 0) return open_chip(&stk_device_class_pjrt, pjrt_get_named(config->number), config->rank, out);
     STK_RETURN_IF_ERROR(pjrt_load(NULL, &plugin));
     return open_chip(&stk_device_class_pjrt, plugin, config->number + config->rank, out);
 }

@@ -11,12 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "device/kept.h"
 #include "device/pjrt/pjrt.h"
 
 static const char folder[] = "pjrt";
+/* What is compiled as fast as that is compiled again. */
+static const int64_t LEAST_KEPT_NS = 100000000;
 
 /* --- on disk --- */
 
@@ -127,8 +130,9 @@ static stk_status make_executable(pjrt_device *device, int n_replicas, const stk
     name_executable(device->plugin, stk_text_get(&chip), text, &options, name);
     *out = load(device, name);
     if (*out) goto done;
+    int64_t start_ns = stk_clock_ns();
     STK_TRY(compile(device->plugin, text, &options, out));
-    keep(device->plugin, *out, name);
+    if (stk_clock_ns() - start_ns >= LEAST_KEPT_NS) keep(device->plugin, *out, name);
 done:
     stk_text_free(&options);
     stk_text_free(&chip);

@@ -210,8 +210,7 @@ static stk_status start_client(pjrt_plugin *plugin)
     if (plugin->n_chips == 0) return stk_fail(STK_NO_DEVICE, "'%s' finds no device here", plugin->path);
     copy_text(plugin, PJRT_CLIENT_PLATFORM_NAME, plugin->client, plugin->platform, sizeof(plugin->platform));
     copy_text(plugin, PJRT_CLIENT_PLATFORM_VERSION, plugin->client, plugin->version, sizeof(plugin->version));
-    plugin->can_serialize =
-        get_function(plugin, PJRT_UNLOADED_SERIALIZE) && get_function(plugin, PJRT_EXECUTABLE_LOAD);
+    plugin->can_serialize = get_function(plugin, PJRT_UNLOADED_SERIALIZE) && get_function(plugin, PJRT_EXECUTABLE_LOAD);
     return STK_OK;
 }
 

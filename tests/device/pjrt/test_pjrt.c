@@ -233,18 +233,36 @@ static void what_is_no_plugin_is_said(void **state)
     expect_refused("pjrt:no such plugin", "is neither a plug-in's name nor a path");
     expect_refused("pjrt:/lib/x86_64-linux-gnu/libm.so.6", "libm.so.6");
     if (!has_plugin()) expect_refused("pjrt", "STOKER_PJRT_PATH");
+    expect_refused("pjrt:" OLD_PLUGIN,
+                   OLD_PLUGIN "' has version 0.10 of PJRT's interface, and 0.23 or newer is wanted");
+    expect_refused("tpu:v9:1x1", "kinds: v4, v5e, v5p, v6e");
+    expect_refused("tpu:v5e:0x1", "v5e:0x1");
     if (access("/dev/accel0", F_OK) != 0 && access("/dev/vfio", F_OK) != 0) expect_refused("tpu", "no TPU is here");
 }
 
 /* --- programs come and go --- */
+
+static size_t used_bytes(void)
+{
+    unsigned long total = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (!file) return 0;
+    if (fscanf(file, "%lu %lu", &total, &resident) != 2) resident = 0;
+    fclose(file);
+    return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
+}
 
 static void programs_leave_nothing_behind(void **state)
 {
     (void)state;
     if (is_left_out()) return;
     stk_device *device;
+    const char *wanted = getenv("STOKER_PJRT_CYCLES"); /* ./dev pjrt-cycles */
+    int n = wanted ? atoi(wanted) : 20;
+    size_t early = 0;
     expect_ok(stk_device_open("pjrt", NULL, &device));
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < n; i++) {
+        if (i == n / 2) early = used_bytes();
         stk_engine *engine;
         stk_program *program;
         stk_tensor_desc desc;
@@ -271,6 +289,10 @@ static void programs_leave_nothing_behind(void **state)
         }
         stk_engine_close(engine);
     }
+    size_t late = used_bytes();
+    print_message("%d programs compiled, run and gone: %zu MiB used after half of them, %zu MiB at the end\n", n,
+                  early >> 20, late >> 20);
+    if (n >= 200) assert_true(late < early + ((size_t)n << 13)); /* 16 KiB for each of them would be a leak. */
     stk_device_close(device);
 }
 

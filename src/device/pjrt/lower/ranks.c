@@ -40,7 +40,8 @@ static pjrt_value set_length(pjrt_module *m, pjrt_value x, int64_t n)
     if (n <= have) return n == have ? x : pjrt_slice(m, x, start, &n, step);
     pjrt_value zero = pjrt_integer(m, (stk_tensor_desc){.dtype = x.desc.dtype}, 0);
     pjrt_value y = pjrt_new_value(m, stk_desc_make(x.desc.dtype, STK_SHAPE(n)));
-    stk_text_add(&m->body, "%%%d = stablehlo.pad %%%d, %%%d, low = [0], high = [%" PRId64 "], interior = [0] : (%s, %s) -> %s\n",
+    stk_text_add(&m->body,
+                 "%%%d = stablehlo.pad %%%d, %%%d, low = [0], high = [%" PRId64 "], interior = [0] : (%s, %s) -> %s\n",
                  y.id, x.id, zero.id, n - have, pjrt_type_text(x.desc, from), pjrt_type_text(zero.desc, scalar),
                  pjrt_type_text(y.desc, to));
     return y;
@@ -67,8 +68,8 @@ static pjrt_value add_up(pjrt_module *m, const char *name, const char *more, int
     stk_text_add(&m->body,
                  "}> ({\n^bb0(%%%d: %s, %%%d: %s):\n%%%d = stablehlo.add %%%d, %%%d : %s\nstablehlo.return %%%d : "
                  "%s\n}) : (%s) -> %s\n",
-                 a.id, scalar, b.id, scalar, sum.id, a.id, b.id, scalar, sum.id, scalar,
-                 pjrt_type_text(x.desc, from), pjrt_type_text(y.desc, to));
+                 a.id, scalar, b.id, scalar, sum.id, a.id, b.id, scalar, sum.id, scalar, pjrt_type_text(x.desc, from),
+                 pjrt_type_text(y.desc, to));
     return y;
 }
 
@@ -94,8 +95,9 @@ static pjrt_value take_own(pjrt_module *m, pjrt_value x, int64_t n)
     stk_text_add(&m->body, "%%%d = stablehlo.convert %%%d : (tensor<ui32>) -> tensor<i64>\n", rank.id, number.id);
     pjrt_value start = pjrt_binary(m, "multiply", rank, pjrt_integer(m, rank.desc, n));
     pjrt_value y = pjrt_new_value(m, stk_desc_make(x.desc.dtype, STK_SHAPE(n)));
-    stk_text_add(&m->body, "%%%d = stablehlo.dynamic_slice %%%d, %%%d, sizes = [%" PRId64 "] : (%s, tensor<i64>) -> %s\n",
-                 y.id, x.id, start.id, n, pjrt_type_text(x.desc, from), pjrt_type_text(y.desc, to));
+    stk_text_add(&m->body,
+                 "%%%d = stablehlo.dynamic_slice %%%d, %%%d, sizes = [%" PRId64 "] : (%s, tensor<i64>) -> %s\n", y.id,
+                 x.id, start.id, n, pjrt_type_text(x.desc, from), pjrt_type_text(y.desc, to));
     return y;
 }
 
@@ -103,8 +105,7 @@ static void lower_gather(pjrt_module *m, const stk_op_call *call, int n_ranks, c
 {
     char from[PJRT_TYPE_TEXT], to[PJRT_TYPE_TEXT];
     pjrt_value part = flatten(m, in[0]);
-    pjrt_value all =
-        pjrt_new_value(m, stk_desc_make(part.desc.dtype, STK_SHAPE(part.desc.shape.dim[0] * n_ranks)));
+    pjrt_value all = pjrt_new_value(m, stk_desc_make(part.desc.dtype, STK_SHAPE(part.desc.shape.dim[0] * n_ranks)));
     stk_text_add(&m->body, "%%%d = \"stablehlo.all_gather\"(%%%d) <{all_gather_dim = 0 : i64, ", all.id, part.id);
     add_groups(m, n_ranks);
     stk_text_add(&m->body, "}> : (%s) -> %s\n", pjrt_type_text(part.desc, from), pjrt_type_text(all.desc, to));

@@ -296,8 +296,10 @@ static void programs_leave_nothing_behind(void **state)
     stk_device_close(device);
 }
 
-int main(void)
+/* test_pjrt [TESTS]   TESTS: a pattern, "programs_*" */
+int main(int argc, char **argv)
 {
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_plugin_is_said), cmocka_unit_test(programs_leave_nothing_behind),
         cmocka_unit_test(networks_follow_the_cpu),   cmocka_unit_test(networks_follow_in_bf16),

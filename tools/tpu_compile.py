@@ -34,7 +34,7 @@ def compile_one(name, at, path):
     except subprocess.TimeoutExpired:
         return print(f"{name} on {at}: not done after {MOST_S} s", flush=True)
     error = [line for line in done.stderr.splitlines() if line.startswith("stoker: ")]
-    if done.returncode and not (error and "the plug-in" in error[-1]):
+    if done.returncode and not (error and "compiling a program: the plug-in" in error[-1]):
         return print(f"without {name} on {at}: {error[-1:] or done.stderr[-300:]}", flush=True)
     row = json.loads(done.stdout) if not done.returncode else {"refused": error[-1][len("stoker: "):]}
     with open(path + ".new", "w") as f:

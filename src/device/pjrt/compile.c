@@ -177,11 +177,9 @@ done:
 static void set_alone(void)
 {
     static const char *const variables[][2] = {
-        {"TPU_SKIP_MDS_QUERY", "1"},
-        {"TPU_ACCELERATOR_TYPE", "v5litepod-1"},
-        {"TPU_WORKER_HOSTNAMES", "localhost"},
-        {"TPU_STDERR_LOG_LEVEL", "3"},
-        {"TPU_MIN_LOG_LEVEL", "3"},
+        {"TPU_SKIP_MDS_QUERY", "1"},   {"TPU_ACCELERATOR_TYPE", "v5litepod-1"},
+        {"TPU_STDERR_LOG_LEVEL", "3"}, {"TPU_WORKER_HOSTNAMES", "localhost"},
+        {"TPU_MIN_LOG_LEVEL", "3"},    {"ALLOW_MULTIPLE_LIBTPU_LOAD", "1"}, /* no TPU is taken */
         {"TF_CPP_MIN_LOG_LEVEL", "3"},
     };
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)

@@ -66,6 +66,13 @@
  *                                     (its scale); query t sees keys 0 .. position + t
  *   write_at                        x [N,S,...], rows [N,T,...], position i64 [] -> y             x with the rows at
  *                                     position on axis 1
+ *   lstm                            x [N,T,4H], weight [4H,H], bias [4H], h0, c0 [N,H], [mask bool [N,T]]
+ *                                     -> h, c [N,T,H], gates [N,T,4H]     attrs: recurrent; see ops/recurrent.h
+ *   lstm_grad                       dh, c, gates, weight, c0, [mask], [dc] -> dx, dh0, dc0       attrs: recurrent
+ *   gru                             x [N,T,3H], weight [3H,H], bias [3H], h0 [N,H], [mask]
+ *                                     -> h [N,T,H], gates [N,T,3H], part [N,T,H]                  attrs: recurrent
+ *   gru_grad                        dh, h, gates, part, weight, h0, [mask] -> dx, dstate [N,T,3H], dh0
+ *                                     attrs: recurrent
  *   linear_cross_entropy            x [M,D], weight [V,D], labels i32 [M] -> loss f32 [M]  attrs: linear_cross_entropy
  *   linear_cross_entropy_grad       x, weight, labels, dloss f32 [M] -> dx, dweight, loss  attrs: linear_cross_entropy
  *                                   x, weight, labels, dloss, base -> dx, base + dweight, loss
@@ -218,6 +225,10 @@ typedef struct stk_attrs {
             int64_t stream;
             int32_t causal; /* query t sees keys 0 .. t */
         } attention;
+        struct {
+            int32_t reverse; /* from the last step to the first */
+            int32_t has_mask;
+        } recurrent;
         struct {
             double smoothing;
             int64_t ignore_index;

@@ -69,6 +69,10 @@
     X(attention_grad)                                                                                                  \
     X(cached_attention)                                                                                                \
     X(write_at)                                                                                                        \
+    X(lstm)                                                                                                            \
+    X(lstm_grad)                                                                                                       \
+    X(gru)                                                                                                             \
+    X(gru_grad)                                                                                                        \
     X(linear_cross_entropy)                                                                                            \
     X(linear_cross_entropy_grad)                                                                                       \
     X(sgd_update)                                                                                                      \

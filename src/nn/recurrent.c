@@ -1,145 +1,68 @@
-/* See stoker/nn/recurrent.h. A step is a product for each gate and element-wise work, which fusion makes one kernel of
- * a few. Weights are cut into gates once, for all steps.
+/* See stoker/nn/recurrent.h. What the inputs give to the gates is one product for all steps; the steps themselves are
+ * one op for each direction, lstm or gru.
  */
 #include "stoker/nn/recurrent.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/error.h"
+#include "graph/graph.h"
 #include "graph/query.h"
 #include "nn/model_list.h"
 
-enum { MOST_GATES = 4 };
+enum { MOST_STEPS = 1 << 24 };
 
-/* The parameters of one layer and direction, by gate. */
-typedef struct direction {
-    const stk_recurrent_config *config;
-    int64_t units;
-    int n_gates;
-    stk_value w_in[MOST_GATES], w_state[MOST_GATES]; /* [units,C], [units,units] */
-    stk_value b_in[MOST_GATES], b_state[MOST_GATES]; /* [units] */
-} direction;
-
-typedef struct state {
-    stk_value h, c; /* [N,units]; c of LSTM only; id -1: zeros */
-} state;
-
-/* --- parameters --- */
-
-/* Rows of one gate. */
-static stk_value cut(stk_value x, int64_t units, int i)
+static int64_t count_gates(const stk_recurrent_config *config)
 {
-    return stk_slice(x, (int64_t[]){i * units, 0}, (int64_t[]){(i + 1) * units, STK_ANY}, (int64_t[]){1, 1});
+    return config->kind == STK_RECURRENT_LSTM ? 4 : 3;
 }
 
-static void make_gates(const stk_layer *layer, const direction *d, const char *part, int i_layer, bool reverse,
-                       stk_shape shape, stk_value *out)
+/* A parameter of layer number i_layer, of all gates: its first dimension is their number times `shape`'s. */
+static stk_value make_parameter(const stk_layer *layer, const stk_recurrent_config *config, const char *part,
+                                int i_layer, bool reverse, stk_shape shape)
 {
     char name[64];
-    shape.dim[0] *= d->n_gates;
+    shape.dim[0] *= count_gates(config);
     snprintf(name, sizeof(name), "%s_l%d%s", part, i_layer, reverse ? "_reverse" : "");
-    stk_init init = {STK_INIT_UNIFORM, 1 / sqrt((double)d->units)};
-    stk_value all = stk_layer_variable(layer, name, shape, init, true);
-    for (int i = 0; i < d->n_gates; i++)
-        out[i] = cut(all, d->units, i);
+    return stk_layer_variable(layer, name, shape, (stk_init){STK_INIT_UNIFORM, 1 / sqrt((double)config->units)}, true);
 }
 
-static direction make_direction(const stk_layer *layer, const stk_recurrent_config *config, int64_t n_in, int i_layer,
-                                bool reverse)
-{
-    int64_t n = config->units;
-    direction d = {.config = config, .units = n, .n_gates = config->kind == STK_RECURRENT_LSTM ? 4 : 3};
-    make_gates(layer, &d, "weight_ih", i_layer, reverse, STK_SHAPE(n, n_in), d.w_in);
-    make_gates(layer, &d, "weight_hh", i_layer, reverse, STK_SHAPE(n, n), d.w_state);
-    make_gates(layer, &d, "bias_ih", i_layer, reverse, STK_SHAPE(n), d.b_in);
-    make_gates(layer, &d, "bias_hh", i_layer, reverse, STK_SHAPE(n), d.b_state);
-    return d;
-}
-
-/* --- steps --- */
-
-/* What comes from the input of a gate, and what from the state. */
-static stk_value from_input(const direction *d, int gate, stk_value x)
-{
-    return stk_add(stk_matmul(x, d->w_in[gate], false, true), d->b_in[gate]);
-}
-
-static stk_value from_state(const direction *d, int gate, state s)
-{
-    if (s.h.id < 0) return d->b_state[gate];
-    return stk_add(stk_matmul(s.h, d->w_state[gate], false, true), d->b_state[gate]);
-}
-
-static stk_value gate_of(const direction *d, int gate, stk_value x, state s)
-{
-    return stk_add(from_input(d, gate, x), from_state(d, gate, s));
-}
-
-static state step_lstm(const direction *d, stk_value x, state s)
-{
-    stk_value i = stk_sigmoid(gate_of(d, 0, x, s)), f = stk_sigmoid(gate_of(d, 1, x, s));
-    stk_value g = stk_tanh(gate_of(d, 2, x, s)), o = stk_sigmoid(gate_of(d, 3, x, s));
-    stk_value c = stk_mul(i, g);
-    if (s.c.id >= 0) c = stk_add(stk_mul(f, s.c), c);
-    return (state){stk_mul(o, stk_tanh(c)), c};
-}
-
-/* h' = n + z (h - n) */
-static state step_gru(const direction *d, stk_value x, state s)
-{
-    stk_value r = stk_sigmoid(gate_of(d, 0, x, s)), z = stk_sigmoid(gate_of(d, 1, x, s));
-    stk_value n = stk_tanh(stk_add(from_input(d, 2, x), stk_mul(r, from_state(d, 2, s))));
-    stk_value rest = s.h.id < 0 ? stk_neg(n) : stk_sub(s.h, n);
-    return (state){stk_add(n, stk_mul(z, rest)), s.c};
-}
-
-/* New where the step counts, else as before. */
-static stk_value choose(stk_value counts, stk_value new, stk_value before)
-{
-    if (before.id >= 0) return stk_select(counts, new, before);
-    return stk_select(counts, new, stk_graph_constant(new.graph, stk_value_dtype(new), (stk_shape){0}, 0));
-}
-
-/* Step t of x [N,T,...] without its axis. */
+/* Step t of x [N,T,C]: [N,C]. */
 static stk_value pick(stk_value x, int64_t t)
 {
-    stk_shape shape = stk_value_shape(x);
     int64_t start[3] = {0, t, 0}, stop[3] = {STK_ANY, t + 1, STK_ANY}, step[3] = {1, 1, 1};
-    stk_value one = stk_slice(x, start, stop, step);
-    return stk_reshape(one, shape.rank == 3 ? STK_SHAPE(STK_ANY, shape.dim[2]) : STK_SHAPE(STK_ANY, 1));
+    return stk_reshape(stk_slice(x, start, stop, step), STK_SHAPE(STK_ANY, stk_value_shape(x).dim[2]));
 }
 
-/* All steps of one direction: outputs [N,T,units] into *out, the last state into *last. */
-static bool run_direction(const direction *d, stk_value x, bool reverse, stk_value *out, stk_value *last)
+/* Zeros [N,units] for the samples of x [N,T,C]. */
+static stk_value make_zeros(stk_value x, int64_t units)
 {
-    stk_shape shape = stk_value_shape(x);
-    int64_t n_steps = shape.dim[1];
-    stk_value none = stk_value_none(x.graph), zero = stk_graph_constant(x.graph, stk_value_dtype(x), (stk_shape){0}, 0);
-    stk_value *y = calloc((size_t)n_steps, sizeof(*y));
-    if (!y) {
-        stk_graph_keep_error(x.graph, stk_fail_memory((size_t)n_steps * sizeof(*y)));
-        return false;
-    }
-    state s = {none, none};
-    for (int64_t i = 0; i < n_steps; i++) {
-        int64_t t = reverse ? n_steps - 1 - i : i;
-        state new = d->config->kind == STK_RECURRENT_LSTM ? step_lstm(d, pick(x, t), s) : step_gru(d, pick(x, t), s);
-        stk_value shown = new.h;
-        if (d->config->mask) {
-            stk_value counts = pick(*d->config->mask, t);
-            shown = stk_select(counts, new.h, zero);
-            new.h = choose(counts, new.h, s.h);
-            if (new.c.id >= 0) new.c = choose(counts, new.c, s.c);
-        }
-        s = new;
-        y[t] = stk_reshape(shown, STK_SHAPE(STK_ANY, 1, d->units));
-    }
-    *out = n_steps > 1 ? stk_concat(y, (int)n_steps, 1) : y[0];
-    *last = s.h;
-    free(y);
-    return x.graph->status == STK_OK;
+    stk_value zero = stk_graph_constant(x.graph, stk_value_dtype(x), (stk_shape){0}, 0);
+    return stk_broadcast(zero, STK_SHAPE(stk_value_shape(x).dim[0], units));
+}
+
+/* One direction: outputs [N,T,units]; *last: the state behind the last step that counts. */
+static stk_value run_direction(const stk_layer *layer, const stk_recurrent_config *c, stk_value x, int i_layer,
+                               bool reverse, stk_value *last)
+{
+    int64_t n = c->units, n_in = stk_value_shape(x).dim[2], n_steps = stk_value_shape(x).dim[1];
+    stk_value w_in = make_parameter(layer, c, "weight_ih", i_layer, reverse, STK_SHAPE(n, n_in));
+    stk_value w_state = make_parameter(layer, c, "weight_hh", i_layer, reverse, STK_SHAPE(n, n));
+    stk_value b_in = make_parameter(layer, c, "bias_ih", i_layer, reverse, STK_SHAPE(n));
+    stk_value b_state = make_parameter(layer, c, "bias_hh", i_layer, reverse, STK_SHAPE(n));
+    stk_value zeros = make_zeros(x, n);
+    stk_recurrence r = {.weight = w_state,
+                        .bias = b_state,
+                        .h0 = zeros,
+                        .c0 = zeros,
+                        .mask = c->mask ? *c->mask : stk_value_none(x.graph),
+                        .reverse = reverse};
+    stk_value gates = stk_add(stk_matmul(x, w_in, false, true), b_in);
+    stk_value h = c->kind == STK_RECURRENT_LSTM ? stk_lstm_raw(gates, &r) : stk_gru_raw(gates, &r);
+    *last = pick(h, reverse ? 0 : n_steps - 1);
+    if (!c->mask) return h;
+    stk_value shown = stk_reshape(*c->mask, STK_SHAPE(STK_ANY, n_steps, 1));
+    return stk_select(shown, h, stk_graph_constant(x.graph, stk_value_dtype(x), (stk_shape){0}, 0));
 }
 
 /* --- layers --- */
@@ -148,7 +71,7 @@ static bool check(const stk_layer *layer, const stk_recurrent_config *c)
 {
     if (!stk_layer_need_sequence(layer) || !stk_layer_need_range(layer, "units", c->units, 1, INT32_MAX / 8) ||
         !stk_layer_need_range(layer, "the number of layers", c->layers, 1, 1000) ||
-        !stk_layer_need_range(layer, "the number of steps", layer->shape.dim[1], 1, 4096))
+        !stk_layer_need_range(layer, "the number of steps", layer->shape.dim[1], 1, MOST_STEPS))
         return false;
     stk_shape want = {.rank = 2, .dim = {layer->shape.dim[0], layer->shape.dim[1]}};
     if (!c->mask || (stk_value_dtype(*c->mask) == STK_BOOL && stk_shape_equal(stk_value_shape(*c->mask), want)))
@@ -163,12 +86,9 @@ static bool check(const stk_layer *layer, const stk_recurrent_config *c)
 static stk_value run_layer(const stk_layer *layer, const stk_recurrent_config *c, stk_value x, int i, stk_value *last)
 {
     stk_value y[2], end[2];
-    int64_t n_in = stk_value_shape(x).dim[2];
     int n = c->bidirectional ? 2 : 1;
-    for (int k = 0; k < n; k++) {
-        direction d = make_direction(layer, c, n_in, i, k == 1);
-        if (!run_direction(&d, x, k == 1, &y[k], &end[k])) return stk_value_none(x.graph);
-    }
+    for (int k = 0; k < n; k++)
+        y[k] = run_direction(layer, c, x, i, k == 1, &end[k]);
     *last = n == 2 ? stk_concat(end, 2, 1) : end[0];
     return n == 2 ? stk_concat(y, 2, 2) : y[0];
 }

@@ -1,12 +1,12 @@
-/* LSTM, GRU and RNN, step by step: a program has no loops, so that the length must be known, and each step is nodes of
- * its own. What the inputs give is one product for all steps. Formulas: ONNX's operator descriptions, LSTM-22, GRU-22
- * and RNN-22.
+/* LSTM, GRU and RNN. What the inputs give is one product for all steps. LSTM without peepholes, and GRU with the reset
+ * gate behind the product, are the ops lstm and gru, one node for each direction; for the others each step is nodes of
+ * its own. The length must be known. Formulas: ONNX's operator descriptions, LSTM-22, GRU-22 and RNN-22.
  */
 #include <string.h>
 
 #include "onnx/build_list.h"
 
-enum { MOST_STEPS = 4096 };
+enum { MOST_STEPS = 1 << 24, MOST_UNROLLED = 4096 };
 
 typedef enum recurrent_kind { KIND_RNN, KIND_GRU, KIND_LSTM } recurrent_kind;
 
@@ -120,6 +120,64 @@ static void run(const recurrent *r, direction *d, stk_value x, stk_value *y)
     }
 }
 
+/* --- all steps as one node --- */
+
+/* Parts of n_gates * H along the axis in the order that lstm and gru have: ONNX's are i, o, f, c and z, r, h. */
+static stk_value order_gates(const recurrent *r, stk_value x, int axis)
+{
+    static const int lstm[] = {0, 2, 3, 1}, gru[] = {1, 0, 2};
+    stk_value parts[4];
+    for (int i = 0; i < r->n_gates; i++)
+        parts[i] = part(x, axis, (r->kind == KIND_LSTM ? lstm : gru)[i], r->hidden);
+    return stk_concat(parts, r->n_gates, axis);
+}
+
+static stk_value or_zeros(stk_value x, stk_value like, stk_shape shape)
+{
+    return x.id >= 0 ? x : stk_broadcast(stk_onnx_like(like, 0), shape);
+}
+
+/* x [T,B,I] -> h [T,B,H], 0 at steps that the mask [B,T] leaves out; d->h and d->c become the last ones. */
+static stk_value run_whole(const recurrent *r, direction *d, stk_value x, stk_value mask)
+{
+    stk_shape shape = stk_value_shape(x), states = STK_SHAPE(shape.dim[1], r->hidden);
+    stk_shape biases = STK_SHAPE(r->n_gates * r->hidden);
+    stk_value samples = stk_transpose(x, (int32_t[]){1, 0, 2}), turned = stk_transpose(d->r, (int32_t[]){1, 0});
+    stk_recurrence steps = {.weight = order_gates(r, turned, 0),
+                            .bias = order_gates(r, or_zeros(d->r_bias, x, biases), 0),
+                            .h0 = or_zeros(d->h, x, states),
+                            .mask = mask,
+                            .reverse = d->backwards};
+    stk_value gates = stk_matmul(samples, order_gates(r, d->w, 1), false, false), h;
+    if (d->w_bias.id >= 0) gates = stk_add(gates, order_gates(r, d->w_bias, 0));
+    int64_t last = d->backwards ? 0 : r->n_steps - 1;
+    if (r->kind == KIND_LSTM) {
+        steps.c0 = or_zeros(d->c, x, states);
+        h = stk_lstm_raw(gates, &steps);
+        stk_value c = stk_graph_status(x.graph) == STK_OK ? stk_value_sibling(h, 1) : h;
+        d->c = row(stk_transpose(part(c, 1, last, 1), (int32_t[]){1, 0, 2}), 0);
+    } else {
+        h = stk_gru_raw(gates, &steps);
+    }
+    d->h = row(stk_transpose(part(h, 1, last, 1), (int32_t[]){1, 0, 2}), 0);
+    if (mask.id >= 0) h = stk_select(expand(mask, 2), h, stk_onnx_like(h, 0));
+    return stk_transpose(h, (int32_t[]){1, 0, 2});
+}
+
+/* Steps that count [B,T] where lengths i32 [B] are given and not all whole. */
+static stk_value mask_of(stk_build *b, const recurrent *r)
+{
+    const int64_t *list;
+    int n = 0;
+    if (!stk_onnx_has_input(b, 4)) return stk_value_none(b->model->graph);
+    bool whole = stk_onnx_input_ints(b, 4, &list, &n) == STK_OK;
+    for (int i = 0; i < n && whole; i++)
+        whole = list[i] == r->n_steps;
+    if (whole) return stk_value_none(b->model->graph);
+    stk_value step = stk_iota(b->model->graph, STK_I32, STK_SHAPE(1, r->n_steps), 1);
+    return stk_less(step, expand(stk_cast_to(stk_onnx_input(b, 4), STK_I32), 1));
+}
+
 /* --- what a node says --- */
 
 /* Row i of an input, where it is there. */
@@ -229,21 +287,25 @@ static stk_status build(stk_build *b, recurrent_kind kind, int n_gates)
                    .n_steps = stk_value_shape(x).dim[0],
                    .hidden = stk_value_shape(stk_onnx_input(b, 2)).dim[2],
                    .reset_first = !stk_onnx_attribute_int(b, "linear_before_reset", 0)};
-    if (r.n_steps < 1 || r.n_steps > MOST_STEPS)
-        return stk_fail(STK_UNSUPPORTED, "it has %lld steps, and can have 1 to %d here", (long long)r.n_steps,
-                        MOST_STEPS);
+    bool is_whole = kind == KIND_LSTM ? !stk_onnx_has_input(b, 7) : kind == KIND_GRU && !r.reset_first;
+    int64_t most = is_whole ? MOST_STEPS : MOST_UNROLLED;
+    if (r.n_steps < 1 || r.n_steps > most)
+        return stk_fail(STK_UNSUPPORTED, "it has %lld steps, and can have 1 to %lld here", (long long)r.n_steps,
+                        (long long)most);
     if (stk_onnx_attribute_int(b, "hidden_size", r.hidden) != r.hidden)
         return stk_fail(STK_INVALID, "its attribute 'hidden_size' is not its weight's %lld", (long long)r.hidden);
     STK_RETURN_IF_ERROR(check_functions(b, kind));
-    STK_RETURN_IF_ERROR(check_lengths(b, &r));
+    if (!is_whole) STK_RETURN_IF_ERROR(check_lengths(b, &r));
     STK_RETURN_IF_ERROR(check_weights(b, &r, n_directions));
-    stk_value *steps = stk_arena_alloc(b->model->arena, 2 * (size_t)r.n_steps * sizeof(*steps)), h[2], c[2], all[2];
-    if (!steps) return stk_fail_memory((size_t)r.n_steps * sizeof(*steps));
+    stk_value *steps = NULL, h[2], c[2], all[2], mask = is_whole ? mask_of(b, &r) : stk_value_none(b->model->graph);
+    if (!is_whole && !(steps = stk_arena_alloc(b->model->arena, 2 * (size_t)r.n_steps * sizeof(*steps))))
+        return stk_fail_memory((size_t)r.n_steps * sizeof(*steps));
     for (int i = 0; i < n_directions; i++) {
         direction d = read_direction(b, &r, i, batch_first);
         d.backwards = i == 1 || stk_onnx_attribute_is(b, "direction", "reverse");
-        run(&r, &d, x, steps);
-        all[i] = expand(stk_concat(steps, (int)r.n_steps, 0), 1); /* [T,1,B,H] */
+        if (!is_whole) run(&r, &d, x, steps);
+        stk_value y = is_whole ? run_whole(&r, &d, x, mask) : stk_concat(steps, (int)r.n_steps, 0);
+        all[i] = expand(y, 1); /* [T,1,B,H] */
         h[i] = d.h;
         c[i] = d.c;
     }

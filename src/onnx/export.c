@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "onnx/writer.h"
+#include "passes/passes.h"
 
 enum { OPSET = 17, IR_VERSION = 8 };
 
@@ -492,12 +493,29 @@ static stk_status write_graph(stk_writer *w, const char *path, stk_onnx_export_r
     return stk_writer_save(w, &model, path, &report->external);
 }
 
+/* Recurrent layers become steps, since ONNX's have no mask. *copy: the graph of these, or NULL where there are none. */
+static stk_status spell_out_steps(const stk_graph *graph, stk_graph **copy)
+{
+    stk_device_caps caps = stk_device_caps_all;
+    bool any = false;
+    *copy = NULL;
+    for (int i = 0; i < graph->n_nodes; i++)
+        any |= graph->node[i].op == STK_OP_lstm || graph->node[i].op == STK_OP_gru;
+    if (!any) return STK_OK;
+    caps.has[STK_OP_lstm] = caps.has[STK_OP_gru] = false;
+    if (!(*copy = stk_graph_clone(graph, STK_ANY))) return stk_fail_memory((size_t)graph->n_values);
+    return pass_decompose(*copy, &(stk_pass_options){.caps = &caps});
+}
+
 stk_status stk_onnx_save(const stk_graph *graph, const stk_onnx_export *options, const char *path,
                          stk_onnx_export_report *report)
 {
-    stk_writer w = {.graph = graph, .options = options};
+    stk_writer w = {.options = options};
     stk_status status = STK_OK;
+    stk_graph *steps = NULL;
     *report = (stk_onnx_export_report){0};
+    STK_TRY(spell_out_steps(graph, &steps));
+    w.graph = graph = steps ? steps : graph;
     w.arena = stk_arena_new();
     w.form = calloc((size_t)graph->n_values + 1, sizeof(*w.form));
     if (!w.arena || !w.form) STK_TRY(stk_fail_memory((size_t)graph->n_values * sizeof(*w.form)));
@@ -508,5 +526,6 @@ stk_status stk_onnx_save(const stk_graph *graph, const stk_onnx_export *options,
 done:
     free(w.form);
     stk_arena_free(w.arena);
+    stk_graph_free(steps);
     return status;
 }

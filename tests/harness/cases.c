@@ -11,6 +11,7 @@ const case_list *harness_case_lists(int *n_lists)
     lists[n++] = harness_cases_fused;
     lists[n++] = harness_cases_speed;
     lists[n++] = harness_cases_attention;
+    lists[n++] = harness_cases_recurrent;
     lists[n++] = harness_cases_rows;
     lists[n++] = harness_cases_conv;
     *n_lists = n;

@@ -63,7 +63,7 @@ typedef struct case_list {
 /* All lists, and their number. */
 const case_list *harness_case_lists(int *n_lists);
 extern const case_list harness_cases_element, harness_cases_move, harness_cases_network, harness_cases_fused,
-    harness_cases_speed, harness_cases_attention, harness_cases_rows, harness_cases_conv;
+    harness_cases_speed, harness_cases_attention, harness_cases_rows, harness_cases_conv, harness_cases_recurrent;
 
 /* --- words for the descriptions --- */
 #define HUGE (INT64_C(1) << 40) /* a dimension beyond 32 bits */

@@ -28,7 +28,8 @@ static int n_checked[STK_N_OPS];
 
 static bool is_checked_output(const op_case *source, int i)
 {
-    /* Means, deviations, running statistics and the log-sum-exp carry no gradient. */
+    /* Means, deviations, running statistics, the log-sum-exp and gates carry no gradient. */
+    if (source->op == STK_OP_gru || source->op == STK_OP_lstm) return i == 0 || (i == 1 && source->op == STK_OP_lstm);
     return i == 0 || (source->op != STK_OP_batch_norm && source->op != STK_OP_attention &&
                       source->op != STK_OP_layer_norm && source->op != STK_OP_group_norm);
 }

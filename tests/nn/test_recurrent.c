@@ -169,9 +169,101 @@ static void errors(void **state)
     check_error(STK_SHAPE(2, 5, 4), STK_BOOL, (stk_recurrent_config){.units = 4, .layers = 2, .dropout = 1.5}, "[0,1)");
 }
 
+/* --- many steps --- */
+
+enum { LONG = 3000, LONG_N = 2, LONG_H = 5 };
+static const char *const long_parameters[] = {"net.weight_ih_l0", "net.weight_hh_l0", "net.bias_ih_l0",
+                                              "net.weight_hh_l0_reverse"};
+
+/* The mean square of a bidirectional layer's outputs, with gradients. */
+static stk_graph *build_long(stk_recurrent_kind kind, stk_dtype dtype, int64_t n_steps)
+{
+    stk_graph *graph = stk_graph_new();
+    stk_value x = stk_graph_input(graph, "x", dtype, STK_SHAPE(LONG_N, n_steps, LONG_H));
+    stk_recurrent_config config = {.kind = kind, .units = LONG_H, .bidirectional = true, .name = "net"};
+    stk_value y = stk_recurrent(x, &config, NULL), loss = stk_reduce_mean(stk_mul(y, y), 0);
+    stk_graph_output(graph, "x", stk_grad(loss, x));
+    for (size_t i = 0; i < sizeof(long_parameters) / sizeof(long_parameters[0]); i++)
+        stk_graph_output(graph, long_parameters[i],
+                         stk_grad(loss, stk_graph_find(graph, STK_OP_variable, long_parameters[i])));
+    if (pass_autodiff(graph, &(stk_pass_options){0}) != STK_OK || stk_graph_status(graph) != STK_OK)
+        fail_msg("%s", stk_error_text());
+    return graph;
+}
+
+static void open_long(stk_graph *graph, const char *device_name, stk_device **device, graph_run *run)
+{
+    assert_int_equal(stk_device_open(device_name, NULL, device), STK_OK);
+    if (graph_run_open(graph, *device, run) != STK_OK) fail_msg("%s", stk_error_text());
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        if (node->op != STK_OP_input && node->op != STK_OP_variable) continue;
+        stk_tensor_desc desc = graph->value[node->first_out].desc;
+        void *data = graph_run_leaf(run, node->name);
+        for (int64_t k = 0, n = stk_shape_count(desc.shape); k < n; k++) {
+            double v = wave(0.7, k, 1.3 * i);
+            if (desc.dtype == STK_F64)
+                ((double *)data)[k] = (double)(float)v;
+            else
+                ((float *)data)[k] = (float)v;
+        }
+    }
+    if (graph_run_all(run) != STK_OK) fail_msg("%s", stk_error_text());
+}
+
+/* In f32 on the cpu device, next to f64 on the reference device. */
+static void many_steps(void **state)
+{
+    (void)state;
+    for (int kind = STK_RECURRENT_LSTM; kind <= STK_RECURRENT_GRU; kind++) {
+        stk_device *fast, *exact;
+        graph_run run, oracle;
+        stk_graph *graph = build_long((stk_recurrent_kind)kind, STK_F32, LONG);
+        stk_graph *doubles = build_long((stk_recurrent_kind)kind, STK_F64, LONG);
+        stk_graph *few = build_long((stk_recurrent_kind)kind, STK_F32, 3);
+        assert_int_equal(graph->n_nodes, few->n_nodes);
+        open_long(graph, "cpu", &fast, &run);
+        open_long(doubles, "reference", &exact, &oracle);
+        for (size_t i = 0; i < 5; i++) {
+            const char *name = i ? long_parameters[i - 1] : "x";
+            int64_t n = stk_shape_count(stk_value_shape(stk_graph_find_output(graph, name)));
+            const float *have = graph_run_output(&run, name);
+            const double *want = graph_run_output(&oracle, name);
+            double most = 0, off = 0;
+            for (int64_t k = 0; k < n; k++) {
+                most = fmax(most, fabs(want[k]));
+                off = fmax(off, fabs(want[k] - (double)have[k]));
+            }
+            if (!(most > 0 && off <= 1e-5 * most)) fail_msg("kind %d, %s: %g of %g off", kind, name, off, most);
+        }
+        graph_run_close(&run);
+        graph_run_close(&oracle);
+        stk_device_close(fast);
+        stk_device_close(exact);
+        stk_graph_free(graph);
+        stk_graph_free(doubles);
+        stk_graph_free(few);
+    }
+}
+
+/* A device without the ops has up to 4,096 steps, one by one. */
+static void devices_without_it(void **state)
+{
+    static const stk_device_caps none = {0};
+    (void)state;
+    for (int64_t n_steps = 4; n_steps <= 5000; n_steps += 4996) {
+        stk_graph *graph = build_long(STK_RECURRENT_GRU, STK_F32, n_steps);
+        stk_status status = pass_decompose(graph, &(stk_pass_options){.caps = &none});
+        assert_int_equal(status, n_steps == 4 ? STK_OK : STK_UNSUPPORTED);
+        if (n_steps > 4 && !strstr(stk_error_text(), "5000 steps")) fail_msg("%s", stk_error_text());
+        stk_graph_free(graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(beside_torch), cmocka_unit_test(names_and_sizes),
-                                       cmocka_unit_test(errors)};
+                                       cmocka_unit_test(errors), cmocka_unit_test(many_steps),
+                                       cmocka_unit_test(devices_without_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,7 @@
 #include "onnx/export.h"
 #include "stoker/files/onnx.h"
 #include "stoker/nn/layers.h"
+#include "stoker/nn/recurrent.h"
 #include "stoker/nn/transformer.h"
 #include "stoker/nn/vit.h"
 
@@ -225,6 +226,28 @@ static void transformers_come_back(void **state)
     check(vit, "image", image, FOLDER "/vit.onnx", none);
 }
 
+/* As steps, with a mask and without. */
+static void recurrent_networks_come_back(void **state)
+{
+    stk_onnx_export none = {.name = NULL};
+    (void)state;
+    make_inputs();
+    for (int i = 0; i < 4; i++) {
+        stk_model *model = stk_model_new("classifier");
+        stk_value x = stk_model_input_named(model, "tokens", STK_I32, STK_SHAPE(8));
+        stk_value mask = stk_greater(x, stk_graph_constant(x.graph, STK_I32, (stk_shape){0}, 5));
+        stk_recurrent_classifier config = {.recurrent = {.kind = i % 2 ? STK_RECURRENT_GRU : STK_RECURRENT_LSTM,
+                                                         .units = 5,
+                                                         .bidirectional = i < 2,
+                                                         .layers = 2,
+                                                         .mask = i < 2 ? &mask : NULL},
+                                           .vocabulary = 40,
+                                           .width = 6};
+        classify(model, stk_classify_recurrent(x, &config, 3));
+        check(model, "tokens", tokens, FOLDER "/recurrent.onnx", none);
+    }
+}
+
 static stk_status no_weight(void *user, const char *name, const void **data)
 {
     (void)user, (void)data;
@@ -287,9 +310,9 @@ static void inputs_and_outputs_are_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(networks_of_images_come_back), cmocka_unit_test(group_norms_come_back),
-        cmocka_unit_test(transformers_come_back),       cmocka_unit_test(what_cannot_be_written_is_named),
-        cmocka_unit_test(inputs_and_outputs_are_told),
+        cmocka_unit_test(networks_of_images_come_back),    cmocka_unit_test(group_norms_come_back),
+        cmocka_unit_test(transformers_come_back),          cmocka_unit_test(recurrent_networks_come_back),
+        cmocka_unit_test(what_cannot_be_written_is_named), cmocka_unit_test(inputs_and_outputs_are_told),
     };
     return cmocka_run_group_tests(tests, fresh_folder, NULL);
 }

@@ -203,6 +203,20 @@ STK_API stk_value stk_write_at(stk_value x, stk_value rows, stk_value position);
  * filled and others are not read; query t sees rows 0 .. position + t. scale as in stk_attention. No gradient. */
 STK_API stk_value stk_cached_attention(stk_value q, stk_value k, stk_value v, stk_value position, double scale);
 
+/* One direction of a recurrent layer, all steps: weight [GH,H] and bias [GH] of the state, and the states that it
+ * begins with [N,H]; c0 of LSTM only. mask bool [N,T] (id -1: all count): other steps leave the states as they are. */
+typedef struct stk_recurrence {
+    stk_value weight, bias, h0, c0, mask;
+    bool reverse; /* from the last step to the first */
+} stk_recurrence;
+
+/* x [N,T,GH], what the inputs give to the gates (i, f, g, o; r, z, n) with their bias -> the states h [N,T,H] behind
+ * each step; output 1 of LSTM's node is c [N,T,H]. Hochreiter & Schmidhuber 1997; Cho et al. 2014, with the reset gate
+ * behind the product. Compiling takes the same time whatever T is; a device without the kernel has up to 4,096 steps.
+ */
+STK_API stk_value stk_lstm_raw(stk_value x, const stk_recurrence *r);
+STK_API stk_value stk_gru_raw(stk_value x, const stk_recurrence *r);
+
 typedef struct stk_linear_cross_entropy {
     double smoothing;     /* moves that share of each label to all classes alike */
     int64_t ignore_index; /* rows with this label have loss 0 and gradient 0; it may be outside of the classes */
@@ -216,7 +230,7 @@ STK_API stk_value stk_linear_cross_entropy_raw(stk_value x, stk_value weight, st
 
 /* d(sum of y) / d(variable or any value that y depends on): a placeholder until autodiff replaces it. A value like
  * others, which may be differentiated again; STK_UNSUPPORTED, at compiling, where an op on the way has no second
- * derivative: convolution, pooling, softmax, normalisation, attention. */
+ * derivative: convolution, pooling, softmax, normalisation, attention, recurrent layers. */
 STK_API stk_value stk_grad(stk_value y, stk_value x);
 
 #ifdef __cplusplus

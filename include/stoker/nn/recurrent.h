@@ -3,8 +3,9 @@
  *
  * Sequences are [N,T,C]. Parameters have PyTorch's names, shapes, order of gates (LSTM: i, f, g, o; GRU: r, z, n) and
  * first content, uniform within 1 / sqrt(units): weight_ih_l0 [gates * units, C], weight_hh_l0, bias_ih_l0, bias_hh_l0,
- * and the same with _reverse. Steps become nodes of the graph, so that lengths are fixed; gradients through time are
- * autodiff's. Threads: one at a time for each model.
+ * and the same with _reverse. All steps of a direction are one node, so that compiling takes the same time whatever the
+ * length is; devices without a kernel for it have each step as nodes of its own, 4,096 at most. Lengths are fixed.
+ * Threads: one at a time for each model.
  */
 #ifndef STOKER_NN_RECURRENT_H
 #define STOKER_NN_RECURRENT_H

@@ -15,22 +15,31 @@
 /* clang-format off */
 #define STK_ONNX_OPS(X) \
     X(Abs, "") \
+    X(Acos, "") \
     X(Acosh, "") \
     X(Add, "broadcast:i=0|1") \
+    X(AffineGrid, "align_corners:i=0|1") \
     X(And, "broadcast:i=0|1") \
     X(ArgMax, "axis:i keepdims:i=0|1 select_last_index:i=0|1") \
     X(ArgMin, "axis:i keepdims:i=0|1 select_last_index:i=0|1") \
+    X(Asin, "") \
     X(Asinh, "") \
+    X(Atan, "") \
     X(Atanh, "") \
     X(Attention, "is_causal:i=0|1 kv_num_heads:i left_window_size:i q_num_heads:i qk_matmul_output_mode:i=0|1|2|3 " \
                  "right_window_size:i scale:f softcap:f softmax_precision:i") \
     X(AveragePool, STK_ONNX_WINDOW " ceil_mode:i=0|1 count_include_pad:i=0|1") \
     X(BatchNormalization, "epsilon:f is_test:i=0|1 momentum:f spatial:i=1 training_mode:i=0") \
+    X(BlackmanWindow, "output_datatype:i periodic:i=0|1") \
     X(Cast, "round_mode:s saturate:i to:i") \
     X(CastLike, "round_mode:s saturate:i") \
+    X(CausalConvWithState, "activation:s=none|silu|swish") \
     X(Ceil, "") \
     X(Celu, "alpha:f") \
+    X(CenterCropPad, "axes:is") \
     X(Clip, "max:f min:f") \
+    X(Col2Im, "dilations:is pads:is strides:is") \
+    X(Compress, "axis:i") \
     X(Concat, "axis:i") \
     X(Constant, "value:t value_float:f value_floats:fs value_int:i value_ints:is") \
     X(ConstantOfShape, "value:t") \
@@ -40,7 +49,9 @@
     X(Cosh, "") \
     X(CumProd, "exclusive:i=0|1 reverse:i=0|1") \
     X(CumSum, "exclusive:i=0|1 reverse:i=0|1") \
+    X(DFT, "axis:i inverse:i=0|1 onesided:i=0|1") \
     X(DepthToSpace, "blocksize:i mode:s=DCR|CRD") \
+    X(Det, "") \
     X(Div, "broadcast:i=0|1") \
     X(Dropout, "is_test:i=0|1 ratio:f seed:i") \
     X(Einsum, "equation:s") \
@@ -64,6 +75,8 @@
     X(GreaterOrEqual, "") \
     X(GridSample, "align_corners:i=0|1 mode:s=bilinear|linear|nearest|bicubic|cubic padding_mode:s=zeros|border|reflection") \
     X(GroupNormalization, "epsilon:f num_groups:i stash_type:i=1") \
+    X(HammingWindow, "output_datatype:i periodic:i=0|1") \
+    X(HannWindow, "output_datatype:i periodic:i=0|1") \
     X(HardSigmoid, "alpha:f beta:f") \
     X(HardSwish, "") \
     X(Hardmax, "axis:i") \
@@ -77,6 +90,7 @@
     X(LeakyRelu, "alpha:f") \
     X(Less, "broadcast:i=0|1") \
     X(LessOrEqual, "") \
+    X(LinearAttention, "chunk_size:i kv_num_heads:i q_num_heads:i scale:f update_rule:s=linear|gated|delta|gated_delta") \
     X(Log, "") \
     X(LogSoftmax, "axis:i") \
     X(LpNormalization, "axis:i p:i=1|2") \
@@ -118,6 +132,7 @@
               "align_corners|asymmetric|tf_crop_and_resize|tf_half_pixel_for_nn cubic_coeff_a:f exclude_outside:i=0|1 " \
               "extrapolation_value:f keep_aspect_ratio_policy:s=stretch|not_larger|not_smaller mode:s=nearest|linear|cubic " \
               "nearest_mode:s=round_prefer_floor|round_prefer_ceil|floor|ceil") \
+    X(ReverseSequence, "batch_axis:i time_axis:i") \
     X(RotaryEmbedding, "interleaved:i=0|1 num_heads:i rotary_embedding_dim:i") \
     X(Round, "") \
     X(Scatter, "axis:i") \
@@ -136,7 +151,7 @@
     X(SoftmaxCrossEntropyLoss, "ignore_index:i reduction:s=none|sum|mean") \
     X(Softplus, "") \
     X(Softsign, "") \
-    X(SpaceToDepth, "blocksize:i mode:s=DCR") \
+    X(SpaceToDepth, "blocksize:i mode:s=DCR|CRD") \
     X(Split, "axis:i num_outputs:i split:is") \
     X(Sqrt, "") \
     X(Squeeze, "axes:is") \
@@ -146,6 +161,7 @@
     X(Swish, "alpha:f") \
     X(Tan, "") \
     X(Tanh, "") \
+    X(TensorScatter, "axis:i mode:s=linear|circular") \
     X(ThresholdedRelu, "alpha:f") \
     X(Tile, "") \
     X(TopK, "axis:i k:i largest:i=0|1 sorted:i=0|1") \

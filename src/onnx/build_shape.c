@@ -402,7 +402,8 @@ stk_status stk_onnx_build_SpaceToDepth(stk_build *b)
     if (shape.rank != 4 || k < 1 || k > 1024 || d[2] % k || d[3] % k)
         return stk_fail(STK_INVALID, "its blocks do not fit");
     x = stk_reshape(x, STK_SHAPE(d[0], d[1], d[2] / k, k, d[3] / k, k));
-    x = stk_transpose(x, (int32_t[]){0, 3, 5, 1, 2, 4});
+    bool channels_first = stk_onnx_attribute_is(b, "mode", "CRD");
+    x = stk_transpose(x, channels_first ? (int32_t[]){0, 1, 3, 5, 2, 4} : (int32_t[]){0, 3, 5, 1, 2, 4});
     return stk_onnx_output(b, 0, stk_reshape(x, STK_SHAPE(d[0], stk_dim_times(d[1], k * k), d[2] / k, d[3] / k)));
 }
 

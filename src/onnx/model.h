@@ -128,6 +128,8 @@ stk_status stk_onnx_settle_axis(int64_t axis, int rank, int *out);
 stk_status stk_onnx_settle_axes(stk_build *b, int i, int rank, bool all, uint32_t *out);
 /* A scalar constant of x's dtype. */
 stk_value stk_onnx_like(stk_value x, double value);
+/* Elements start .. start + size - 1 along the axis. */
+stk_value stk_onnx_cut(stk_value x, int axis, int64_t start, int64_t size);
 /* x with axis moved to the end, and back. */
 stk_value stk_onnx_axis_to_end(stk_value x, int axis);
 stk_value stk_onnx_axis_from_end(stk_value x, int axis);

@@ -99,16 +99,28 @@ static double tolerance(stk_dtype dtype, double y)
     return dtype == STK_F16 ? ldexp(2, e - 11) : 1e-3 * fabs(y);
 }
 
-static stk_status compare(const stk_onnx_tensor *want, stk_tensor_desc desc, const void *data)
+/* What the recorded numbers of a DFT are off by: sums in f32, where an exact 0 is recorded as a last place of the
+ * largest number. */
+static double noise_of(const char *test, const stk_onnx_tensor *want)
+{
+    double most = 0;
+    if (strncmp(test, "test_dft", 8) != 0) return 0;
+    for (int64_t i = 0, n = stk_shape_count(want->shape); i < n; i++)
+        most = fmax(most, fabs(stk_onnx_number(want, i)));
+    return ldexp(most, -22);
+}
+
+static stk_status compare(const char *test, const stk_onnx_tensor *want, stk_tensor_desc desc, const void *data)
 {
     char a[STK_SHAPE_TEXT_BYTES], b[STK_SHAPE_TEXT_BYTES];
     stk_onnx_tensor got = {want->name, desc.dtype, desc.shape, data};
     if (desc.dtype != want->dtype || !stk_shape_equal(desc.shape, want->shape))
         return stk_fail(STK_INTERNAL, "'%s' is %s, and must be %s", want->name, stk_desc_text(desc, a),
                         stk_desc_text(stk_desc_make(want->dtype, want->shape), b));
+    double noise = noise_of(test, want);
     for (int64_t i = 0, n = stk_shape_count(desc.shape); i < n; i++) {
         double x = stk_onnx_number(&got, i), y = stk_onnx_number(want, i);
-        if (x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= 1e-7 + tolerance(desc.dtype, y)) continue;
+        if (x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= 1e-7 + noise + tolerance(desc.dtype, y)) continue;
         return stk_fail(STK_INTERNAL, "'%s': element %lld is %.9g, and must be %.9g", want->name, (long long)i, x, y);
     }
     return STK_OK;
@@ -143,7 +155,7 @@ static stk_status run_model(const node_test *t, stk_onnx *model)
         /* Of nothing there is no memory. */
         if (!data && stk_shape_count(t->out[i].shape) == 0) continue;
         if (!data) STK_TRY(stk_fail(STK_INTERNAL, "'%s' is no output", t->out[i].name));
-        STK_TRY(compare(&t->out[i], desc, data));
+        STK_TRY(compare(t->name, &t->out[i], desc, data));
     }
 done:
     stk_engine_close(engine);

@@ -59,7 +59,7 @@ def table(log):
         elif m := re.match(r"ONNX node tests: (\d+) passed, (\d+) failed, (\d+) skipped, of (\d+)", line):
             passed = m
     print(f"# ONNX's node tests\n\n`./dev onnx-nodes` writes this page: the node tests of the `onnx` package {onnx.__version__}, "
-          f"on the device `cpu`, within ONNX's tolerances.\n\n{passed[1]} of {passed[4]} give the recorded values, {passed[2]} "
+          f"on the device `cpu`, within ONNX's tolerances (but see docs/onnx.md).\n\n{passed[1]} of {passed[4]} give the recorded values, {passed[2]} "
           f"give others, {passed[3]} are refused, each with a text that names node, op and reason:\n")
     print("| Op | Tests | What is refused |\n|---|--:|---|")
     for op, whys in sorted(refused.items(), key=lambda item: (-sum(item[1].values()), item[0])):

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,18 +71,27 @@ static void test_texts_end_and_are_printable(void **state)
     stk_beat_table_close(&table);
 }
 
-/* A child that beats until it is killed. */
-static pid_t start_child(const char *address, int rank)
+/* Beats until it is killed. */
+static int beat_on(const char *address, int rank)
 {
-    pid_t pid = fork();
-    if (pid != 0) return pid;
     stk_beat *beat;
-    if (stk_beat_open(address, rank, 2, &beat) != STK_OK) _exit(1);
+    if (stk_beat_open(address, rank, 2, &beat) != STK_OK) return 1;
     stk_beat_phase(beat, STK_PHASE_step);
     for (int64_t step = 1;; step++) {
         stk_beat_step(beat, step);
         usleep(1000);
     }
+}
+
+/* A child that does: this program anew, for a child of a process with threads may do little else than that. */
+static pid_t start_child(const char *address, int rank)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%d", rank);
+    pid_t pid = fork();
+    if (pid != 0) return pid;
+    execl("/proc/self/exe", "test_table", address, text, (char *)NULL);
+    _exit(1);
 }
 
 static bool update_until(stk_beat_table *table, bool (*is_so)(const stk_rank_seen *r))
@@ -245,8 +255,9 @@ static void test_the_lookouts_tell_of_a_stopped_rank(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc == 3) return beat_on(argv[1], atoi(argv[2]));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_of_this_job),
         cmocka_unit_test(test_texts_end_and_are_printable),

@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 
-enum { WIDTH = 560, HEIGHT = 240, LEFT = 54, RIGHT = 12, TOP = 10, BOTTOM = 34, MOST_POINTS = 500 };
+enum { WIDTH = 560, HEIGHT = 240, LEFT = 54, RIGHT = 12, TOP = 10, BOTTOM = 34, MOST_POINTS = 500, MOST_TICKS = 16 };
 
 void stk_html_add(stk_text *out, const char *text)
 {
@@ -93,6 +93,13 @@ static double find_step(double range, int n)
     return power * (lead < 1.5 ? 1 : lead < 3.5 ? 2 : lead < 7.5 ? 5 : 10);
 }
 
+/* A range that is too narrow for ticks that differ, as numbers of its size are rounded. */
+static void widen(double *from, double *to, double by)
+{
+    double size = fmax(fabs(*from), fabs(*to));
+    if (*to - *from <= 1e-9 * size || *to == *from) *to = *from + fmax(by, 1e-9 * size);
+}
+
 static bool find_frame(const stk_chart *chart, frame *out)
 {
     frame f = {INFINITY, -INFINITY, INFINITY, -INFINITY};
@@ -107,9 +114,11 @@ static bool find_frame(const stk_chart *chart, frame *out)
         }
     if (!(f.x0 <= f.x1)) return false;
     if (chart->from_zero && f.y0 > 0) f.y0 = 0;
-    if (f.x1 == f.x0) f.x1 = f.x0 + 1;
-    if (f.y1 == f.y0) f.y1 = f.y0 + (f.y0 != 0 ? fabs(f.y0) : 1);
+    widen(&f.x0, &f.x1, 1);
+    widen(&f.y0, &f.y1, f.y0 != 0 ? fabs(f.y0) : 1);
+    if (!isfinite(f.x1 - f.x0) || !isfinite(2 * (f.y1 - f.y0))) return false; /* beyond what can be drawn */
     double step = find_step(f.y1 - f.y0, 4);
+    if (!(step > 0)) return false;
     f.y0 = floor(f.y0 / step + 1e-9) * step;
     f.y1 = ceil(f.y1 / step - 1e-9) * step;
     *out = f;
@@ -139,8 +148,8 @@ static void add_axes(stk_text *out, const stk_chart *chart, const frame *f)
 {
     char text[STK_SHORT_TEXT];
     double step = find_step(f->y1 - f->y0, 4), most = fmax(fabs(f->y0), fabs(f->y1));
-    for (double y = f->y0; y <= f->y1 + step / 2; y += step) {
-        double at = to_y(f, y), shown = fabs(y) < step * 1e-6 ? 0 : y;
+    for (int i = 0; i <= MOST_TICKS && f->y0 + i * step <= f->y1 + step / 2; i++) {
+        double y = f->y0 + i * step, at = to_y(f, y), shown = fabs(y) < step * 1e-6 ? 0 : y;
         if (chart->percent)
             snprintf(text, sizeof(text), "%.4g %%", 100 * shown);
         else
@@ -150,9 +159,10 @@ static void add_axes(stk_text *out, const stk_chart *chart, const frame *f)
     }
     step = find_step(f->x1 - f->x0, 6);
     if (step < 1) step = 1;
-    for (double x = ceil(f->x0 / step) * step; x <= f->x1 + step * 1e-6; x += step)
-        stk_text_add(out, "<text class=tick text-anchor=middle x=%.1f y=%d>%s</text>", to_x(f, x), HEIGHT - BOTTOM + 16,
-                     show_tick(x, step, fmax(fabs(f->x0), fabs(f->x1)), text));
+    double first = ceil(f->x0 / step) * step;
+    for (int i = 0; i <= MOST_TICKS && first + i * step <= f->x1 + step * 1e-6; i++)
+        stk_text_add(out, "<text class=tick text-anchor=middle x=%.1f y=%d>%s</text>", to_x(f, first + i * step),
+                     HEIGHT - BOTTOM + 16, show_tick(first + i * step, step, fmax(fabs(f->x0), fabs(f->x1)), text));
     stk_text_add(out, "<text class=tick text-anchor=end x=%d y=%d>%s</text>", WIDTH - RIGHT, HEIGHT - 3,
                  chart->x_label);
 }

@@ -89,6 +89,7 @@ const stk_op_rule stk_rule_gru = {
 stk_value stk_gru_raw(stk_value x, const stk_recurrence *r)
 {
     stk_attrs attrs = stk_attrs_zero();
+    if (!r) return stk_rule_none(x.graph);
     stk_value in[N_FIXED + 1] = {x, r->weight, r->bias, r->h0, r->mask};
     attrs.recurrent.reverse = r->reverse;
     attrs.recurrent.has_mask = r->mask.id >= 0;

@@ -47,6 +47,7 @@ stk_status stk_run_export_stablehlo(const char *path, const char *out, const stk
     stk_text text = {0};
     stk_status status = STK_OK;
     int64_t batch;
+    if (!path || !report) return stk_fail(STK_INVALID, "there is no path, or no place for the report");
     *report = (stk_export_report){.n_files = 1};
     if (!out && !stk_path_is_dir(path))
         STK_TRY(stk_fail(STK_INVALID, "a recipe's module needs a name: say where to write it"));

@@ -109,6 +109,7 @@ stk_status stk_run_plan(stk_run *run, const stk_plan_request *request, stk_memor
 stk_status stk_run_is_ahead(stk_run *run, bool *out)
 {
     static const stk_plan_request plain = {.batch = 0};
+    if (!out) return stk_fail(STK_INVALID, "there is no place for the answer");
     *out = false;
     if (!run) return stk_fail(STK_INVALID, "there is no run");
     if (!run->trainer->engine) {
@@ -147,8 +148,9 @@ stk_status stk_run_plan_compiled(stk_run *run, const stk_plan_request *request, 
     stk_program *program = NULL;
     stk_compiled_program c;
     stk_status status = STK_OK;
+    if (!out) return stk_fail(STK_INVALID, "there is no place for the plan");
     *out = (stk_compiled_plan){.n_chips = 1};
-    if (!run) return stk_fail(STK_INVALID, "there is no run");
+    if (!run || !request) return stk_fail(STK_INVALID, "there is no run, or nothing is asked");
     STK_TRY(stk_run_compile_ahead(run, request, &out->batch, &program));
     STK_TRY(stk_program_analyse(program, &c));
     STK_TRY(stk_program_read_tiles(program, out));

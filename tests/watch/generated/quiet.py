@@ -79,11 +79,13 @@ def waiting(path):
     with open(path, errors="replace") as f:
         for line in f:
             words = line.split()
-            if words[:1] == ["T"]:
+            if not line.endswith("\n") or len(words) < 2:
+                continue  # the end of a recording that was broken off
+            if words[0] == "T":
                 length += int(words[1])
-            elif words[:2] == ["X", "H"]:
+            elif words[:2] == ["X", "H"] and len(words) > 2:
                 known.discard(words[2])
-            elif words[:1] == ["H"]:
+            elif words[0] == "H":
                 grown = [int(word[2:]) for word in words[2:] if word.startswith("5:")]
                 if grown and words[1] in known:
                     waited += max(0, grown[0])

@@ -1,6 +1,8 @@
 /* A run's training step as a module of StableHLO. See stoker/files/exchange.h. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/new_file.h"
@@ -49,6 +51,7 @@ stk_status stk_run_export_stablehlo(const char *path, const char *out, const stk
     int64_t batch;
     if (!path || !report) return stk_fail(STK_INVALID, "there is no path, or no place for the report");
     *report = (stk_export_report){.n_files = 1};
+    if (access(path, F_OK) != 0) return stk_fail(STK_IO, "cannot open '%s': %s", path, stk_errno_text(errno));
     if (!out && !stk_path_is_dir(path))
         STK_TRY(stk_fail(STK_INVALID, "a recipe's module needs a name: say where to write it"));
     STK_TRY(stk_export_path(path, "step.mlir", out, report->path));

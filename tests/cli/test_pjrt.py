@@ -57,6 +57,7 @@ def exports_the_step():
     accepted(["export", "by-path", "--stablehlo"])
     check(os.path.exists("by-path/step.mlir"), "a run's step lies in its folder")
     refused(["export", "small.yaml", "--stablehlo"], 1, "needs a name")
+    refused(["export", "nowhere.yaml", "--stablehlo"], 1, "cannot open 'nowhere.yaml'")
     refused(["export", "small.yaml", "--stablehlo", "--out", "small.yaml"], 1, "small.yaml")
     refused(["train", "small.yaml", "--device", "tpu:v5e:2x2", "--out", "no"], 1, "'tpu:v5e:2x2' is not here")
     refused(["plan", "small.yaml", "--device", "tpu:v9:2x2"], 1, "kinds: v4, v5e, v5p, v6e")

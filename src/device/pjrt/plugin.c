@@ -169,7 +169,11 @@ static stk_status find_path(const char *name, char *out, size_t size)
 static stk_status open_library(pjrt_plugin *plugin)
 {
     void *library = dlopen(plugin->path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) return stk_fail(STK_NO_DEVICE, "cannot load the PJRT plug-in: %s", dlerror());
+    if (!library)
+        return stk_fail(STK_NO_DEVICE, "cannot load the PJRT plug-in: %s%s", dlerror(),
+                        strcmp(plugin->path, "libtpu.so") != 0
+                            ? ""
+                            : " (pip install libtpu, in an active virtual environment, or set TPU_LIBRARY_PATH)");
     const pjrt_api *(*get_api)(void);
     *(void **)&get_api = dlsym(library, "GetPjrtApi");
     if (!get_api) {

@@ -60,6 +60,33 @@ static dnnl_status_t describe_pass(const stk_dnnl_conv *c, dnnl_convolution_desc
     }
 }
 
+/* These kernels of 2.x read their mask of pixels beyond its end while they are made, and the making of one was seen to crash;
+ * 3.x walks the mask in another way. */
+static bool reads_past_mask(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+    dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+    return !strncmp(name, "brgconv:", 8) && strstr(name, "amx");
+}
+
+/* The next of oneDNN's ways, best first, that is safe; *pd goes. */
+static dnnl_status_t replace_unsafe(const dnnl_convolution_desc_t *desc, const_dnnl_primitive_attr_t attr,
+                                    dnnl_engine_t engine, const_dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *pd)
+{
+    dnnl_primitive_desc_iterator_t at;
+    dnnl_status_t status = dnnl_primitive_desc_iterator_create(&at, desc, attr, engine, hint);
+    if (status != dnnl_success) return status;
+    do {
+        dnnl_primitive_desc_destroy(*pd);
+        *pd = NULL;
+        status = dnnl_primitive_desc_iterator_next(at);
+        if (status == dnnl_iterator_ends) status = dnnl_unimplemented;
+        if (status == dnnl_success && !(*pd = dnnl_primitive_desc_iterator_fetch(at))) status = dnnl_out_of_memory;
+    } while (status == dnnl_success && reads_past_mask(*pd));
+    dnnl_primitive_desc_iterator_destroy(at);
+    return status;
+}
+
 dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *conv, const_dnnl_primitive_attr_t attr,
                                dnnl_primitive_desc_t *out)
 {
@@ -73,6 +100,7 @@ dnnl_status_t stk_dnnl_conv_pd(dnnl_engine_t engine, const stk_dnnl_conv *conv, 
     }
     if (status == dnnl_success) status = describe_pass(conv, &desc);
     if (status == dnnl_success) status = dnnl_primitive_desc_create(out, &desc, attr, engine, hint);
+    if (status == dnnl_success && reads_past_mask(*out)) status = replace_unsafe(&desc, attr, engine, hint, out);
     if (hint) dnnl_primitive_desc_destroy(hint);
     return status;
 }

@@ -87,7 +87,7 @@
     }
 
 static const op_case cases[] = {
-    /* Depths at which oneDNN's products of bf16 by AMX end in an illegal instruction: bf16_product.h. */
+    /* Depths at which oneDNN's products of bf16 by AMX end in an illegal instruction: tile_product.h. */
     MATMUL("a depth of 31 mod 32", 0, 0, REAL(-1, 1, 64, 4095), REAL(-1, 1, 4095, 60)),
     MATMUL("two of such depth", 0, 0, REAL(-1, 1, 2, 40, 6719), REAL(-1, 1, 2, 6719, 33)),
     CASE("wide", matmul, ATTRS(.matmul = {1, 0, 1}), INPUTS(REAL(-1, 1, 19, 7), REAL(-1, 1, 19, 5)), .loosen = 4),

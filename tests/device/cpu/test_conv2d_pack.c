@@ -10,14 +10,12 @@
 #include <cmocka.h>
 
 #include "device/cpu/conv/conv2d_pack.h"
-#include "device/cpu/matmul/bf16_product.h"
+#include "device/cpu/matmul/bf16_tile.h"
 
 /* NULL where the processor lacks what packs. */
-static const stk_bf16_tile_fns *find_tiles(void)
+static const stk_tile_fns *find_tiles(void)
 {
-    stk_product_shape any = {.m = 512, .n = 512, .k = 512, .in = STK_BF16, .out = STK_F32};
-    bool here = stk_bf16_product_pays(stk_isa_choose(), &any);
-    return here ? stk_bf16_product_cut(STK_ISA_AVX512, &any, 1).tiles : NULL;
+    return stk_bf16_tile_of(stk_isa_choose());
 }
 
 static int64_t round_up(int64_t n, int64_t to)
@@ -58,7 +56,7 @@ static uint16_t weight_at(const stk_conv_packing *p, int64_t o, int64_t tap, int
 static void check_packing(stk_conv_packing p, bool is_wide)
 {
     enum { N_PARTS = 3 };
-    const stk_bf16_tile_fns *tiles = find_tiles();
+    const stk_tile_fns *tiles = find_tiles();
     if (!tiles) {
         print_message("SKIP: this processor multiplies no bf16 (AVX512-BF16)\n");
         skip();

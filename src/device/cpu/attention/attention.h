@@ -19,7 +19,7 @@ typedef struct stk_attention_products {
     /* a of n rows from x [k,n], whose element (l, j) is at x[l * row + j]: a block's a_row is 0 then. */
     void (*pack_turned)(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint16_t *to);
     /* m, n, k, a, a_row, b, depth (rows of x in pack_b), add (NULL or c), c, c_row, skip and diagonal count. */
-    void (*multiply)(const stk_bf16_block *block);
+    void (*multiply)(const stk_tile_block *block);
 } stk_attention_products;
 
 enum { STK_ATTENTION_MOST_ROWS = 16 };

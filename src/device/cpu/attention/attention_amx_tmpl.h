@@ -70,7 +70,7 @@ typedef struct attention_range {
     int64_t n, first, end;
 } attention_range;
 
-INLINE attention_range find_range(const stk_bf16_block *g, int64_t i, int64_t m)
+INLINE attention_range find_range(const stk_tile_block *g, int64_t i, int64_t m)
 {
     attention_range range = {.n = g->n, .end = stk_round_up_i64(g->k, DEPTH)};
     int64_t seen = i + m + g->diagonal, unseen = i - g->diagonal;
@@ -82,7 +82,7 @@ INLINE attention_range find_range(const stk_bf16_block *g, int64_t i, int64_t m)
     return range;
 }
 
-static void attention_multiply(const stk_bf16_block *g)
+static void attention_multiply(const stk_tile_block *g)
 {
     int64_t panel = stk_round_up_i64(g->depth, DEPTH) * SIDE, a_row = g->a_row ? g->a_row : DEPTH;
     attention_sums s = {.a_row = a_row, .c_row = g->c_row, .adds = g->add != NULL};

@@ -33,7 +33,7 @@ static void pack_turned_pairs(const uint16_t *x, int64_t row, int64_t k, int64_t
     stk_bf16_tile_avx512bf16.pack(x, row, 1, k, n, STK_BF16_A_WIDTH, to);
 }
 
-static void multiply_pairs(const stk_bf16_block *block)
+static void multiply_pairs(const stk_tile_block *block)
 {
     stk_bf16_tile_avx512bf16.multiply(block);
 }
@@ -215,7 +215,7 @@ static void forward_block(const stk_attention_call *call, int64_t i_sample, int6
     }
     for (int64_t s = 0; s < end; s += KEYS) {
         int64_t n = least(KEYS, end - s), depth = least(KEYS, call->size.s - s);
-        stk_bf16_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = q_row, .b = r->k + s / KEYS * block};
+        stk_tile_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = q_row, .b = r->k + s / KEYS * block};
         g.depth = d;
         g.c = r->tile;
         g.c_row = TILE_ROW;
@@ -223,7 +223,7 @@ static void forward_block(const stk_attention_call *call, int64_t i_sample, int6
         g.diagonal = t - s;
         call->products->multiply(&g);
         soften_rows(call, r, i_sample, h, t, m, s, n);
-        g = (stk_bf16_block){
+        g = (stk_tile_block){
             .m = m, .n = d, .k = n, .a = (const uint16_t *)(const void *)r->tile, .a_row = 2 * TILE_ROW};
         g.b = r->v + s / KEYS * block;
         g.depth = depth;
@@ -340,7 +340,7 @@ static void add_turned(const stk_attention_call *call, const grad_blocks *block,
 {
     int64_t row = pad(call->size.d);
     call->products->pack_turned((const uint16_t *)(const void *)tile, 2 * GRAD_ROW, m, n, block->turned);
-    stk_bf16_block g = {
+    stk_tile_block g = {
         .m = n, .n = call->size.d, .k = m, .a = block->turned, .b = b, .depth = m, .add = adds ? sum : NULL, .c = sum};
     g.add_row = g.c_row = row;
     g.diagonal = diagonal;
@@ -364,7 +364,7 @@ static void grad_block(const stk_attention_call *call, const grad_blocks *b, int
     const uint16_t *dy = find_rows(call, call->dy, i_sample, h, t, m, b->spare_dy, &dy_row);
     call->products->pack_b(q, q_row, 1, m, d, b->q_along);
     call->products->pack_b(dy, dy_row, 1, m, d, b->dy);
-    stk_bf16_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = q_row, .b = b->k_across, .depth = d, .c = b->tile};
+    stk_tile_block g = {.m = m, .n = n, .k = d, .a = q, .a_row = q_row, .b = b->k_across, .depth = d, .c = b->tile};
     g.c_row = GRAD_ROW;
     g.diagonal = t - s;
     g.skip = call->causal ? STK_SKIP_COLUMNS : STK_SKIP_NONE;
@@ -380,7 +380,7 @@ static void grad_block(const stk_attention_call *call, const grad_blocks *b, int
     }
     add_turned(call, b, b->tile, b->dy, m, n, t - s, adds, b->dv);
     add_turned(call, b, b->dtile, b->q_along, m, n, t - s, adds, b->dk);
-    g = (stk_bf16_block){.m = m, .n = d, .k = n, .a = (const uint16_t *)(const void *)b->dtile, .a_row = 2 * GRAD_ROW};
+    g = (stk_tile_block){.m = m, .n = d, .k = n, .a = (const uint16_t *)(const void *)b->dtile, .a_row = 2 * GRAD_ROW};
     g.b = b->k_along;
     g.depth = n;
     g.c = b->dq + t * pad(d);

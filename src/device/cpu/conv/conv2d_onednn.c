@@ -25,7 +25,7 @@ typedef struct conv_state {
     size_t sums_bytes;              /* of the weights' gradients of a part; 0: not for weights, or one part */
     size_t part_bytes;              /* of a part's other scratch */
     stk_conv_packing packing;       /* of the weights, which all parts share */
-    const stk_bf16_tile_fns *tiles; /* which do it; NULL: nothing is packed */
+    const stk_tile_fns *tiles; /* which do it; NULL: nothing is packed */
     bool has_bias, has_relu;
     stk_dtype dtype;
     const stk_conv_finish_fns *finish;

@@ -23,7 +23,7 @@ static pack_item find_item(const stk_conv_packing *p, int64_t n_ranges, int64_t 
     return item;
 }
 
-static void pack(const stk_bf16_tile_fns *tiles, const stk_conv_packing *p, const uint16_t *weight, const float *wide,
+static void pack(const stk_tile_fns *tiles, const stk_conv_packing *p, const uint16_t *weight, const float *wide,
                  pack_item item, uint16_t *to)
 {
     const int64_t n_taps = p->kernel_h * p->kernel_w, tap = item.y * p->kernel_w + item.x;
@@ -47,7 +47,7 @@ static void pack(const stk_bf16_tile_fns *tiles, const stk_conv_packing *p, cons
         tiles->pack_far(weight + at, row, col, k, n, (int)width, depth, to);
 }
 
-void stk_conv_pack_share(const stk_bf16_tile_fns *tiles, const stk_conv_packing *p, const uint16_t *weight,
+void stk_conv_pack_share(const stk_tile_fns *tiles, const stk_conv_packing *p, const uint16_t *weight,
                          const float *wide, uint16_t *to, int i_part, int n_parts)
 {
     int64_t begin, end, n_ranges = (p->c + STK_PACK_AT_ONCE - 1) / STK_PACK_AT_ONCE;

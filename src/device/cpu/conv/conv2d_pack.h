@@ -9,7 +9,7 @@
 
 /* A share of all blocks, for parallel.h. Of weights as they are read or, where wide is not NULL, of f32 that are
  * rounded as a cast does it. to has packing->bytes and is 64-byte aligned. */
-void stk_conv_pack_share(const stk_bf16_tile_fns *tiles, const stk_conv_packing *packing, const uint16_t *weight,
+void stk_conv_pack_share(const stk_tile_fns *tiles, const stk_conv_packing *packing, const uint16_t *weight,
                          const float *wide, uint16_t *to, int i_part, int n_parts);
 
 #endif

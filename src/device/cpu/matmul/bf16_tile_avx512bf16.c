@@ -1,180 +1,14 @@
-/* See bf16_tile.h. A tile of c has up to 6 rows of 64 columns: 24 vectors of sums, four of b and one of a, which is one
- * pair for all columns. Panels of b may as well lie in the second-level cache: alone,
- * tiles reach 89 % of two such instructions a cycle from either.
- */
+/* See bf16_tile.h: bf16. Alone, tiles reach 89 % of two such instructions a cycle, with panels of b in the first- or the
+ * second-level cache. */
 #include "device/cpu/matmul/bf16_tile.h"
 
 #ifdef __AVX512BF16__
 
-#include <immintrin.h>
-#include <string.h>
-
-enum { LANES = 16, ROWS = 6, COLS = STK_BF16_B_WIDTH, VECS = COLS / LANES, LINE = 64 };
-
-/* --- the tile --- */
-
-typedef struct tile_call {
-    int64_t k;
-    const uint16_t *a;
-    int64_t a_row, a_pair; /* from row to row, from pair to pair */
-    const uint16_t *b;
-    const float *add;
-    int64_t add_row;
-    const float *bias;
-    float *c;
-    uint16_t *rounded_c;
-    int64_t c_row;
-    uint64_t columns; /* bit by bit, which are written */
-    const char *ahead;
-    int64_t ahead_step; /* bytes from pair to pair */
-} tile_call;
-
-/* One pair of a, for all columns. */
-static inline __m512i spread_pair(const uint16_t *a)
-{
-    int32_t pair;
-    memcpy(&pair, a, sizeof(pair));
-    return _mm512_set1_epi32(pair);
-}
-
-static inline __attribute__((always_inline)) void tile_step(const int height, const int vecs, const __m512i a[ROWS],
-                                                            const uint16_t *b, __m512 sum[ROWS][VECS])
-{
-    __m512i of_b[VECS];
-#pragma GCC unroll 4
-    for (int j = 0; j < vecs; j++)
-        of_b[j] = _mm512_loadu_si512(b + 2 * LANES * j);
-#pragma GCC unroll 6
-    for (int i = 0; i < height; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < vecs; j++)
-            sum[i][j] = _mm512_dpbf16_ps(sum[i][j], (__m512bh)a[i], (__m512bh)of_b[j]);
-}
-
-static inline __attribute__((always_inline)) void write_vec(const tile_call *t, int64_t i, int j, __m512 sum)
-{
-    __mmask16 mask = (__mmask16)(t->columns >> LANES * j);
-    if (t->add) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, t->add + i * t->add_row + LANES * j));
-    if (t->bias) sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(mask, t->bias + LANES * j));
-    int64_t at = i * t->c_row + LANES * j;
-    if (t->rounded_c)
-        _mm256_mask_storeu_epi16(t->rounded_c + at, mask, (__m256i)_mm512_cvtneps_pbh(sum));
-    else
-        _mm512_mask_storeu_ps(t->c + at, mask, sum);
-}
-
-static inline __attribute__((always_inline)) void tile(const int height, const int vecs, const tile_call *t)
-{
-    __m512 sum[ROWS][VECS];
-    __m512i pair[ROWS];
-    int64_t a_row = t->a_row, n_pairs = t->k / 2;
-    const char *ahead = t->ahead;
-    const uint16_t *b = t->b, *rows[2] = {t->a, height > 3 ? t->a + 3 * a_row : t->a};
-#pragma GCC unroll 6
-    for (int i = 0; i < height; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < vecs; j++)
-            sum[i][j] = _mm512_setzero_ps();
-    for (int64_t l = 0; l < n_pairs; l++) {
-#pragma GCC unroll 6
-        for (int i = 0; i < height; i++)
-            pair[i] = spread_pair(rows[i / 3] + i % 3 * a_row);
-        tile_step(height, vecs, pair, b, sum);
-        _mm_prefetch(ahead, _MM_HINT_T1);
-        ahead += t->ahead_step;
-        b += 2 * COLS;
-        rows[0] += t->a_pair;
-        rows[1] += t->a_pair;
-        /* Else the compiler keeps a pointer for each row, some of them in memory. */
-        __asm__("" : "+r"(rows[0]), "+r"(rows[1]));
-    }
-    if (t->k % 2) {
-#pragma GCC unroll 6
-        for (int i = 0; i < height; i++)
-            pair[i] = _mm512_set1_epi32(rows[i / 3][i % 3 * a_row]);
-        tile_step(height, vecs, pair, b, sum);
-    }
-#pragma GCC unroll 6
-    for (int i = 0; i < height; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < vecs; j++)
-            write_vec(t, i, j, sum[i][j]);
-}
-
-#define TILE_FN(height)                                                                                                \
-    static __attribute__((noinline)) void wide_##height(const tile_call *t)                                            \
-    {                                                                                                                  \
-        tile(height, VECS, t);                                                                                         \
-    }                                                                                                                  \
-    static __attribute__((noinline)) void narrow_##height(const tile_call *t)                                          \
-    {                                                                                                                  \
-        tile(height, VECS / 2, t);                                                                                     \
-    }
-TILE_FN(1)
-TILE_FN(2)
-TILE_FN(3)
-TILE_FN(4)
-TILE_FN(5)
-TILE_FN(6)
-#undef TILE_FN
-
-/* --- blocks --- */
-
-/* The height of the next tile when m rows are left: two of middle height instead of a high and a low one. */
-static int64_t next_height(int64_t m)
-{
-    return m >= 2 * ROWS || m == ROWS ? ROWS : m > ROWS ? (m + 1) / 2 : m;
-}
-
-/* Rows [row, row + height) and the panel of columns from col on, with what the diagonal leaves of them. */
-static void multiply_tile(const stk_bf16_block *g, int64_t row, int64_t height, int64_t col)
-{
-    static void (*const fns[2][ROWS])(const tile_call *) = {
-        {narrow_1, narrow_2, narrow_3, narrow_4, narrow_5, narrow_6},
-        {wide_1, wide_2, wide_3, wide_4, wide_5, wide_6},
-    };
-    enum { A_WIDTH = STK_BF16_A_WIDTH };
-    int64_t from = 0, to = g->k, width = g->n - col < COLS ? g->n - col : COLS, depth = (g->depth + 1) / 2 * 2;
-    if (g->skip == STK_SKIP_COLUMNS && col > row + height - 1 + g->diagonal) return;
-    if (g->skip == STK_SKIP_END && to > row + height + g->diagonal) to = row + height + g->diagonal;
-    if (g->skip == STK_SKIP_START && row > g->diagonal) from = (row - g->diagonal) / 2 * 2;
-    to = to < from ? from : to;
-    tile_call t = {.k = to - from, .add_row = g->add_row, .c_row = g->c_row};
-    t.b = g->b + col * depth + from * COLS;
-    t.ahead = (const char *)t.b;
-    if (g->ahead) {
-        int64_t each = g->ahead_bytes / g->m; /* of its rows brings as much */
-        t.ahead = (const char *)g->ahead + each * row;
-        t.ahead_step = each * height / ((g->k + 1) / 2);
-    }
-    if (g->a_row) {
-        t.a = g->a + row * g->a_row + from;
-        t.a_row = g->a_row;
-        t.a_pair = 2;
-    } else {
-        t.a = g->a + row / A_WIDTH * A_WIDTH * depth + from * A_WIDTH + row % A_WIDTH * 2;
-        t.a_row = 2;
-        t.a_pair = 2 * A_WIDTH;
-    }
-    if (g->add) t.add = g->add + row * g->add_row + col;
-    if (g->bias) t.bias = g->bias + col;
-    if (g->rounded_c)
-        t.rounded_c = g->rounded_c + row * g->c_row + col;
-    else
-        t.c = g->c + row * g->c_row + col;
-    t.columns = ~(uint64_t)0 >> (COLS - width);
-    fns[width > COLS / 2][height - 1](&t);
-}
-
-static void multiply(const stk_bf16_block *g)
-{
-    for (int64_t row = 0, height; row < g->m; row += height) {
-        int64_t left = g->m - row, in_panel = STK_BF16_A_WIDTH - row % STK_BF16_A_WIDTH;
-        height = next_height(!g->a_row && in_panel < left ? in_panel : left);
-        for (int64_t col = 0; col < g->n; col += COLS)
-            multiply_tile(g, row, height, col);
-    }
-}
+#define T uint16_t
+#define UNIT 2
+#define MULTIPLY(sum, a, b) _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(a), (__m512bh)_mm512_castps_si512(b))
+#define ROUND(sum) (__m256i)_mm512_cvtneps_pbh(sum)
+#include "device/cpu/matmul/tile_tmpl.h"
 
 /* --- packing --- */
 
@@ -234,15 +68,6 @@ static inline void pair_rows(__m512i first, __m512i second, __m512i pairs[2])
         pairs[i] = _mm512_permutex2var_epi16(first, _mm512_loadu_si512(from[i]), second);
 }
 
-/* far: past the caches. Lines that another core has read are else taken from its cache first, one after the other. */
-static inline void store(uint16_t *to, __m512i x, bool far)
-{
-    if (far)
-        _mm512_stream_si512((__m512i *)(void *)to, x);
-    else
-        _mm512_storeu_si512(to, x);
-}
-
 /* Rows l and l + 1 of a panel, from elements number `at` on; no second one where there is none. */
 static inline void pack_pair(const source *s, int64_t at, bool has_second, int64_t n, int width, uint16_t *to)
 {
@@ -274,32 +99,6 @@ static inline __attribute__((always_inline)) void pack_rows(const source *s, int
             }
 }
 
-/* 16 x 16 pairs: x[i][l] becomes to[l][i]. */
-static inline void transpose_pairs(__m512i x[LANES], uint16_t *to, int64_t to_row, bool far)
-{
-    __m512i y[LANES];
-    for (int i = 0; i < LANES; i += 2) {
-        y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
-        y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
-    }
-    for (int i = 0; i < LANES; i += 4) {
-        x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
-        x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
-        x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
-        x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
-    }
-    /* Now x[4 g + r] has columns r, r + 4, r + 8 and r + 12 of rows 4 g to 4 g + 3. */
-    for (int r = 0; r < 4; r++) {
-        __m512i low = _mm512_shuffle_i32x4(x[r], x[r + 4], 0x88), high = _mm512_shuffle_i32x4(x[r], x[r + 4], 0xdd);
-        __m512i low2 = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0x88);
-        __m512i high2 = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0xdd);
-        store(to + r * to_row, _mm512_shuffle_i32x4(low, low2, 0x88), far);
-        store(to + (r + 4) * to_row, _mm512_shuffle_i32x4(high, high2, 0x88), far);
-        store(to + (r + 8) * to_row, _mm512_shuffle_i32x4(low, low2, 0xdd), far);
-        store(to + (r + 12) * to_row, _mm512_shuffle_i32x4(high, high2, 0xdd), far);
-    }
-}
-
 /* Columns lie side by side: their pairs are neighbours already. */
 static inline __attribute__((always_inline)) void pack_columns(const source *s, int64_t k, int64_t n, int width,
                                                                int64_t depth, uint16_t *to)
@@ -317,7 +116,7 @@ static inline __attribute__((always_inline)) void pack_columns(const source *s, 
                     fetch(s, ahead + i * col);
                 for (int i = 0; i < LANES; i++)
                     of[i] = p + j + i < n ? load(s, at + i * col, mask_of(k - l)) : _mm512_setzero_si512();
-                transpose_pairs(of, whole ? panel : rest, whole ? 2 * width : 2 * LANES, s->far && whole);
+                transpose_units(of, whole ? panel : rest, whole ? 2 * width : 2 * LANES, s->far && whole);
                 for (int64_t i = 0; !whole && i < (end_l - l) / 2; i++)
                     memcpy(panel + i * 2 * width, rest + i * 2 * LANES, LINE);
             }
@@ -338,14 +137,14 @@ static void pack(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t
     pack_from(&(source){x, row, col, false, false}, k, n, width, (k + 1) / 2 * 2, to);
 }
 
-static void pack_far(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, int64_t depth,
-                     uint16_t *to)
+static void pack_far(const void *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, int64_t depth,
+                     void *to)
 {
     pack_from(&(source){x, row, col, false, true}, k, n, width, depth, to);
 }
 
 static void pack_rounded(const float *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, int64_t depth,
-                         uint16_t *to)
+                         void *to)
 {
     pack_from(&(source){x, row, col, true, true}, k, n, width, depth, to);
 }
@@ -364,12 +163,14 @@ static inline void transpose_square(const uint16_t *x, int64_t row, int64_t n_ro
         left[i] = pairs[0];
         right[i] = pairs[1];
     }
-    transpose_pairs(left, to, to_row, false);
-    transpose_pairs(right, to + LANES * to_row, to_row, false);
+    transpose_units(left, to, to_row, false);
+    transpose_units(right, to + LANES * to_row, to_row, false);
 }
 
-static void transpose(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint16_t *to, int64_t to_row)
+static void transpose(const void *x_, int64_t row, int64_t k, int64_t n, void *to_, int64_t to_row)
 {
+    const uint16_t *x = x_;
+    uint16_t *to = to_;
     enum { SIDE = STK_BF16_SQUARE };
     for (int64_t l = 0; l < k; l += SIDE) {
         /* Rows are far apart, which no prefetcher of the processor follows. */
@@ -381,7 +182,8 @@ static void transpose(const uint16_t *x, int64_t row, int64_t k, int64_t n, uint
     }
 }
 
-const stk_bf16_tile_fns stk_bf16_tile_avx512bf16 = {pack, pack_far, pack_rounded, transpose, multiply};
+const stk_tile_fns stk_bf16_tile_avx512bf16 = {
+    .pack = pack, .pack_far = pack_far, .pack_rounded = pack_rounded, .transpose = transpose, .multiply = multiply};
 
 #else
 typedef int stk_bf16_tile_is_not_built;

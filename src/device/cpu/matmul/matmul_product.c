@@ -1,5 +1,5 @@
 /* Products by product.h: large ones of bf16 where the processor multiplies it, and f32 on AVX-512. */
-#include "device/cpu/matmul/bf16_product.h"
+#include "device/cpu/matmul/tile_product.h"
 #include "device/cpu/matmul/matmul_impls.h"
 #include "device/cpu/matmul/matmul_onednn.h"
 #include "device/cpu/matmul/product.h"
@@ -40,21 +40,21 @@ bool stk_matmul_tiles_supports(const stk_cpu_device *device, const stk_op_call *
 {
     stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
     stk_product_shape shape = product_of(&sizes, call);
-    return pays(device, &shape) && stk_bf16_product_pays(device->isa, &shape);
+    return pays(device, &shape) && stk_tile_product_pays(device->isa, &shape);
 }
 
 bool stk_matmul_tiles_can(const stk_cpu_device *device, const stk_op_call *call)
 {
     stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
     stk_product_shape shape = product_of(&sizes, call);
-    return is_possible(device, &shape) && stk_bf16_product_covers(device->isa, &shape);
+    return is_possible(device, &shape) && stk_tile_product_covers(device->isa, &shape);
 }
 
 bool stk_matmul_onednn_supports(const stk_cpu_device *device, const stk_op_call *call)
 {
     stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
     stk_product_shape shape = product_of(&sizes, call);
-    return pays(device, &shape) && !stk_bf16_product_pays(device->isa, &shape);
+    return pays(device, &shape) && !stk_tile_product_pays(device->isa, &shape);
 }
 
 /* In f32 not a vector, as for sgemm. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/align.h"
-#include "device/cpu/matmul/bf16_product.h"
+#include "device/cpu/matmul/tile_product.h"
 #include "device/cpu/onednn/onednn.h"
 #include "device/cpu/onednn/onednn_version.h"
 
@@ -25,7 +25,7 @@ typedef struct product_part {
 struct stk_product {
     stk_product_shape shape;
     bool is_own; /* own alone counts */
-    stk_bf16_product own;
+    stk_tile_product own;
     dnnl_stream_t *stream; /* of each thread */
     int n_threads;
     int rows, cols;           /* of the grid */
@@ -203,11 +203,13 @@ stk_status stk_product_new(const stk_cpu_device *device, const stk_product_shape
     if (!p) return stk_fail_memory(sizeof(*p));
     p->shape = *shape;
     if (!p->shape.n_batch) p->shape.n_batch = 1;
-    p->is_own = shape->way == STK_PRODUCT_BY_RULE ? stk_bf16_product_pays(device->isa, shape)
+    p->is_own = shape->way == STK_PRODUCT_BY_RULE ? stk_tile_product_pays(device->isa, shape)
                                                   : shape->way == STK_PRODUCT_BY_TILES;
     if (p->is_own) {
-        p->own = stk_bf16_product_cut(device->isa, &p->shape, device->base.n_threads);
-        snprintf(p->impl, sizeof(p->impl), "%s", p->own.amx ? stk_amx_impl(p->own.amx) : "own avx512_bf16");
+        stk_tile_kind kind = stk_tile_product_kind(device->isa, shape->in);
+        p->own = stk_tile_product_cut(device->isa, kind, &p->shape, device->base.n_threads);
+        const char *vectors = kind == STK_TILES_F32 ? "own avx512" : "own avx512_bf16";
+        snprintf(p->impl, sizeof(p->impl), "%s", p->own.amx ? stk_amx_impl(p->own.amx) : vectors);
         *out = p;
         return STK_OK;
     }
@@ -255,7 +257,7 @@ void stk_product_free(stk_product *p)
 
 size_t stk_product_scratch_bytes(const stk_product *p)
 {
-    return p->is_own ? stk_bf16_product_scratch_bytes(&p->own) : p->scratch_bytes * (size_t)p->n_threads;
+    return p->is_own ? stk_tile_product_scratch_bytes(&p->own) : p->scratch_bytes * (size_t)p->n_threads;
 }
 
 size_t stk_product_library_bytes(const stk_product *p)
@@ -344,7 +346,7 @@ stk_status stk_product_run(const stk_product *p, const void *a, const void *b, c
     enum { MOST_SHARES = 4096 };
     _Atomic int failed = STK_OK;
     if (p->is_own) {
-        stk_bf16_product_run(&p->own, a, b, NULL, bias, c, scratch);
+        stk_tile_product_run(&p->own, a, b, NULL, bias, c, scratch);
         return STK_OK;
     }
     product_task task = {p, {a, b}, bias, c, scratch, &failed};
@@ -368,14 +370,14 @@ static stk_status run_kernel(const void *state, const stk_kernel_args *args)
     const stk_product *p = s->product;
     const float *bias = s->has_bias ? args->in[2] : NULL;
     if (!args->packed) return stk_product_run(p, args->in[s->a], args->in[s->b], bias, args->out[0], args->scratch);
-    stk_bf16_product_run(&p->own, args->in[s->a], NULL, args->packed, bias, args->out[0], args->scratch);
+    stk_tile_product_run(&p->own, args->in[s->a], NULL, args->packed, bias, args->out[0], args->scratch);
     return STK_OK;
 }
 
 static stk_status pack_b(const void *state, const stk_kernel_args *args)
 {
     const product_state *s = state;
-    stk_bf16_product_pack(&s->product->own, args->in[0], args->out[0]);
+    stk_tile_product_pack(&s->product->own, args->in[0], args->out[0]);
     return STK_OK;
 }
 
@@ -409,8 +411,8 @@ void stk_product_kernel_keep_b(stk_kernel *kernel)
 {
     const product_state *s = kernel->state;
     if (!s->product->is_own) return;
-    kernel->packed_bytes = stk_bf16_product_kept_bytes(&s->product->own);
-    kernel->packed_layout = stk_bf16_product_kept_layout(&s->product->own);
+    kernel->packed_bytes = stk_tile_product_kept_bytes(&s->product->own);
+    kernel->packed_layout = stk_tile_product_kept_layout(&s->product->own);
     kernel->packed_input = s->b;
     kernel->pack = pack_b;
 }

@@ -1,4 +1,4 @@
-/* Products where something is made for this processor's vectors: own tiles (bf16_product.h) for those of bf16 by AMX
+/* Products where something is made for this processor's vectors: own tiles (tile_product.h) for those of bf16 by AMX
  * and for large ones by AVX-512's bf16 instructions; oneDNN's matmul primitive for the others there, and for f32 on
  * AVX-512 where all parts lie densely. Inputs are read as they lie, transposed or not; sums are f32. Of oneDNN's:
  *
@@ -14,7 +14,7 @@
 
 #include "device/cpu/cpu.h"
 
-/* By own tiles, which have to cover it (stk_bf16_product_covers), by oneDNN, or by whichever pays. */
+/* By own tiles, which have to cover it (stk_tile_product_covers), by oneDNN, or by whichever pays. */
 typedef enum stk_product_way { STK_PRODUCT_BY_RULE, STK_PRODUCT_BY_TILES, STK_PRODUCT_BY_ONEDNN } stk_product_way;
 
 /* c [m,n] = a b, or c += a b where it adds, or a b plus a bias [n] for each row, n_batch times; element (i, l) of a is

@@ -36,6 +36,16 @@ bool stk_isa_has_bf16(stk_isa isa)
 #endif
 }
 
+bool stk_isa_is_of_intel(void)
+{
+#ifdef STK_ISA_X86
+    __builtin_cpu_init();
+    return __builtin_cpu_is("intel");
+#else
+    return false;
+#endif
+}
+
 #ifdef STK_ISA_X86
 /* A process has to ask before its first tile (Linux, Documentation/arch/x86/xstate.rst): signal frames grow by the 8
  * KiB of all tiles. Refused where an alternate signal stack is too small for that. */

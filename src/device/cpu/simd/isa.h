@@ -37,6 +37,8 @@
 stk_isa stk_isa_choose(void);
 /* Whether it multiplies bf16 by instructions of its own, which are used with STK_ISA_AVX512 only. */
 bool stk_isa_has_bf16(stk_isa isa);
+/* Whether Intel made it: generations of one instruction set differ by maker in what is fast. */
+bool stk_isa_is_of_intel(void);
 /* Whether it multiplies tiles of bf16 (AMX) and the system lets this process do so, which it is asked for here. */
 bool stk_isa_has_amx(stk_isa isa);
 

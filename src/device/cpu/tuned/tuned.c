@@ -4,32 +4,16 @@
 #include <string.h>
 
 #include "device/cpu/amx/amx.h"
-
-#ifdef STK_ISA_X86
-#include <cpuid.h>
-#endif
+#include "device/cpu/simd/isa.h"
 
 /* --- families --- */
-
-#ifdef STK_AMX
-static bool is_of_intel(void)
-{
-    unsigned a, b, c, d;
-    char maker[12];
-    if (!__get_cpuid(0, &a, &b, &c, &d)) return false;
-    memcpy(maker, &b, 4);
-    memcpy(maker + 4, &d, 4);
-    memcpy(maker + 8, &c, 4);
-    return !memcmp(maker, "GenuineIntel", sizeof(maker));
-}
-#endif
 
 const stk_tuned_table *stk_tuned_of(stk_isa isa)
 {
     const char *wanted = getenv("STOKER_KERNELS");
     if (wanted && !strcmp(wanted, "default")) return NULL;
 #ifdef STK_AMX
-    if (stk_amx_of(isa) == &stk_amx_silicon && is_of_intel()) return &stk_tuned_intel_amx;
+    if (stk_amx_of(isa) == &stk_amx_silicon && stk_isa_is_of_intel()) return &stk_tuned_intel_amx;
 #endif
     (void)isa;
     return NULL;

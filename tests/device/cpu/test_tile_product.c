@@ -1,4 +1,4 @@
-/* Large products of bf16 by own tiles against sums in double, element by element where a product is small and at some
+/* Large products of bf16 by own tiles, all kinds that this processor has, against sums in double, element by element where a product is small and at some
  * thousand places where it is not. Buffers have exactly the bytes that they need, for the sanitizers. */
 #include <math.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "device/cpu/matmul/bf16_product.h"
+#include "device/cpu/matmul/tile_product.h"
 
 typedef struct buffers {
     size_t c_bytes;
@@ -116,59 +116,73 @@ static float near(uint16_t x, uint32_t random)
 }
 
 /* b as it is kept, of numbers in f32. */
-static void *keep(const stk_bf16_product *p, const buffers *x)
+static void *keep(const stk_tile_product *p, const buffers *x)
 {
     const stk_product_shape *s = &p->shape;
     int64_t n = ((s->transpose_b ? s->n : s->k) - 1) * s->b_step + (s->transpose_b ? s->k : s->n);
-    size_t bytes = stk_bf16_product_kept_bytes(p);
+    size_t bytes = stk_tile_product_kept_bytes(p);
     float *wide = alloc((size_t)n * sizeof(*wide));
     for (int64_t i = 0; i < n; i++)
         wide[i] = near(x->b[i], stk_philox(6, 1, (uint64_t)i).v[0]);
     void *kept = alloc(bytes);
     memset(kept, 0xff, bytes);
-    stk_bf16_product_pack(p, wide, kept);
+    stk_tile_product_pack(p, wide, kept);
     free(wide);
     return kept;
 }
 
-static void run(const stk_product_shape *s, const buffers *x, int n_threads, bool keeps, void *c)
+/* kept: b packed beforehand, or NULL. */
+static void run_cut(const stk_tile_product *p, const buffers *x, const void *a, const void *b, const void *kept, void *c)
 {
-    stk_bf16_product p = stk_bf16_product_cut(STK_ISA_AVX512, s, n_threads);
     stk_cpu_pool *pool;
-    assert_int_equal(stk_cpu_pool_new(n_threads, NULL, &pool), STK_OK);
+    assert_int_equal(stk_cpu_pool_new(p->n_threads, NULL, &pool), STK_OK);
     stk_cpu_pool *before = stk_cpu_pool_enter(pool);
-    size_t bytes = stk_bf16_product_scratch_bytes(&p);
+    size_t bytes = stk_tile_product_scratch_bytes(p);
     void *scratch = alloc(bytes);
     /* NaN where anything is read that was not written. */
     memset(scratch, 0xff, bytes);
     memcpy(c, x->start, x->c_bytes);
-    void *kept = keeps ? keep(&p, x) : NULL;
-    stk_bf16_product_run(&p, x->a, keeps ? NULL : x->b, kept, x->bias, c, scratch);
-    free(kept);
+    stk_tile_product_run(p, a, kept ? NULL : b, kept, x->bias, c, scratch);
     free(scratch);
     stk_cpu_pool_enter(before);
     stk_cpu_pool_free(pool);
 }
 
-static bool runs_here(void)
+static void run(const stk_product_shape *s, stk_tile_kind kind, const buffers *x, int n_threads, bool keeps, void *c)
 {
-    stk_product_shape s = {.m = 512, .n = 512, .k = 512, .in = STK_BF16, .out = STK_F32};
-    return stk_bf16_product_pays(stk_isa_choose(), &s);
+    stk_tile_product p = stk_tile_product_cut(STK_ISA_AVX512, kind, s, n_threads);
+    stk_cpu_pool *pool;
+    assert_int_equal(stk_cpu_pool_new(n_threads, NULL, &pool), STK_OK);
+    stk_cpu_pool *before = stk_cpu_pool_enter(pool);
+    void *kept = keeps ? keep(&p, x) : NULL;
+    stk_cpu_pool_enter(before);
+    stk_cpu_pool_free(pool);
+    run_cut(&p, x, x->a, x->b, kept, c);
+    free(kept);
+}
+
+static bool runs_here(stk_tile_kind kind)
+{
+    stk_isa isa = stk_isa_choose();
+    switch (kind) {
+    case STK_TILES_AMX: return stk_amx_of(isa);
+    case STK_TILES_BF16: return stk_bf16_tile_of(isa);
+    default: return stk_f32_tile_of(isa);
+    }
 }
 
 static void skip_elsewhere(void)
 {
-    if (runs_here()) return;
-    print_message("SKIP: this processor multiplies no bf16 (AVX512-BF16)\n");
+    if (runs_here(STK_TILES_F32)) return;
+    print_message("SKIP: this processor has no AVX-512\n");
     skip();
 }
 
-static void check(stk_product_shape s)
+static void check_kind(stk_product_shape s, stk_tile_kind kind)
 {
     enum { MOST_ELEMENTS = 2000 };
-    skip_elsewhere();
     buffers x = make_buffers(&s);
-    run(&s, &x, 2, false, x.c);
+    run(&s, kind, &x, 2, false, x.c);
     bool all = s.m * s.n * s.k < 2000000;
     for (int64_t e = 0; e < (all ? s.m * s.n : MOST_ELEMENTS); e++) {
         /* The last rows and columns each time. */
@@ -181,11 +195,43 @@ static void check(stk_product_shape s)
     /* The same bits from any number of threads, and from a b that is kept. */
     void *again = alloc(x.c_bytes);
     for (int i = 0; i < 4; i++) {
-        run(&s, &x, i % 2 ? 3 : 1, i < 2, again);
+        run(&s, kind, &x, i % 2 ? 3 : 1, i < 2, again);
         assert_memory_equal(again, x.c, x.c_bytes);
     }
     free(again);
     free_buffers(&x);
+}
+
+/* The same numbers in f32 give the same bits as bf16 that is widened. */
+static void check_wide(stk_product_shape s)
+{
+    buffers x = make_buffers(&s);
+    int64_t n_a = ((s.transpose_a ? s.k : s.m) - 1) * s.a_step + (s.transpose_a ? s.m : s.k);
+    int64_t n_b = ((s.transpose_b ? s.n : s.k) - 1) * s.b_step + (s.transpose_b ? s.k : s.n);
+    float *a = alloc((size_t)n_a * sizeof(*a)), *b = alloc((size_t)n_b * sizeof(*b));
+    void *again = alloc(x.c_bytes);
+    for (int64_t i = 0; i < n_a; i++)
+        a[i] = value_of(x.a[i]);
+    for (int64_t i = 0; i < n_b; i++)
+        b[i] = value_of(x.b[i]);
+    run(&s, STK_TILES_F32, &x, 2, false, x.c);
+    s.in = STK_F32;
+    stk_tile_product wide = stk_tile_product_cut(STK_ISA_AVX512, STK_TILES_F32, &s, 3);
+    run_cut(&wide, &x, a, b, NULL, again);
+    assert_memory_equal(again, x.c, x.c_bytes);
+    free(again);
+    free(a);
+    free(b);
+    free_buffers(&x);
+}
+
+static void check(stk_product_shape s)
+{
+    static const stk_tile_kind kinds[] = {STK_TILES_BF16, STK_TILES_F32, STK_TILES_AMX};
+    skip_elsewhere();
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (runs_here(kinds[i])) check_kind(s, kinds[i]);
+    if (s.out == STK_F32) check_wide(s);
 }
 
 /* With steps that are a little longer than rows. */
@@ -253,7 +299,7 @@ static void biases(void **state)
     check(s);
 }
 
-/* What a cast makes of numbers that a weight rarely has, in both ways to pack. */
+/* What a cast makes of numbers that a weight rarely has, in both ways to pack and both kinds of tiles. */
 static void rare_numbers_are_cast(void **state)
 {
     (void)state;
@@ -261,19 +307,23 @@ static void rare_numbers_are_cast(void **state)
     static const uint32_t wide[DEPTH] = {0x7f800001, 0xffbfffff, 0x7f7fffff, 0x00018000, 0x80000001, 0xff800000};
     static const uint16_t narrow[DEPTH] = {0x7fc0, 0xffc0, 0x7f80, 0x0002, 0x8000, 0xff80};
     skip_elsewhere();
-    stk_product_shape any = shape_of(96, 64, 64, false, false, STK_F32);
-    const stk_bf16_tile_fns *tiles = stk_bf16_product_cut(STK_ISA_AVX512, &any, 1).tiles;
-    for (int by_columns = 0; by_columns < 2; by_columns++) {
-        uint32_t x[DEPTH * N];
-        uint16_t *to = alloc(sizeof(uint16_t) * DEPTH * N);
-        for (int64_t i = 0; i < DEPTH * N; i++)
-            x[i] = wide[by_columns ? i % DEPTH : i / N];
+    for (int i = 0; i < 4; i++) {
+        bool by_columns = i % 2, as_f32 = i / 2;
+        const stk_tile_fns *tiles = as_f32 ? stk_f32_tile_of(stk_isa_choose()) : stk_bf16_tile_of(stk_isa_choose());
+        if (!tiles) continue;
         float y[DEPTH * N];
+        uint32_t x[DEPTH * N];
+        void *to = alloc(sizeof(float) * DEPTH * N);
+        for (int64_t at = 0; at < DEPTH * N; at++)
+            x[at] = wide[by_columns ? at % DEPTH : at / N];
         memcpy(y, x, sizeof(y));
         tiles->pack_rounded(y, by_columns ? 1 : N, by_columns ? DEPTH : 1, DEPTH, N, N, DEPTH, to);
         for (int64_t l = 0; l < DEPTH; l++)
             for (int64_t j = 0; j < N; j++)
-                assert_int_equal(to[l / 2 * 2 * N + 2 * j + l % 2], narrow[l]);
+                if (as_f32)
+                    assert_int_equal(((uint32_t *)to)[l * N + j], (uint32_t)narrow[l] << 16);
+                else
+                    assert_int_equal(((uint16_t *)to)[l / 2 * 2 * N + 2 * j + l % 2], narrow[l]);
         free(to);
     }
 }

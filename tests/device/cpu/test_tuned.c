@@ -114,7 +114,7 @@ static bool has_way(const stk_cpu_way *ways, const char *name)
 static void rows_name_ways_that_exist(void **state)
 {
     (void)state;
-    static const stk_tuned_table *const tables[] = {&stk_tuned_intel_amx, NULL};
+    static const stk_tuned_table *const tables[] = {&stk_tuned_intel_amx, &stk_tuned_intel_avx512, NULL};
     for (int t = 0; tables[t]; t++)
         for (int i = 0; i < tables[t]->n_rows; i++) {
             const stk_tuned_row *row = &tables[t]->row[i];

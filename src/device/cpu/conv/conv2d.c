@@ -10,7 +10,7 @@
 #include "device/cpu/conv/conv2d_shape.h"
 #include "device/cpu/conv/conv2d_weight_amx.h"
 #include "device/cpu/conv/conv2d_weight_pairs.h"
-#include "device/cpu/conv/conv2d_weight_product.h"
+#include "device/cpu/conv/conv2d_product.h"
 #include "device/cpu/conv/conv2d_winograd.h"
 #include "device/cpu/conv/depthwise.h"
 
@@ -83,7 +83,7 @@ const stk_cpu_way stk_conv_ways[] = {
     {"tiles", {NULL, stk_conv_amx_supports, stk_conv_amx_make}},
     {"tiles", {NULL, stk_conv_weight_amx_supports, stk_conv_weight_amx_make}},
     {"pairs", {"pairs of bf16", stk_conv_pairs_supports, stk_conv_pairs_make}},
-    {"product", {NULL, stk_conv_product_supports, stk_conv_product_make}},
+    {"product", {NULL, stk_conv_product_can, stk_conv_product_by_tiles_make}},
     {"onednn", {NULL, stk_conv_onednn_can_bf16, stk_conv_onednn_make}},
     {"onednn", {NULL, stk_conv_onednn_in_f32, stk_conv_onednn_make}},
     {"winograd", {NULL, stk_conv_winograd_supports, stk_conv_winograd_make}},

@@ -109,9 +109,12 @@ bool stk_tile_product_pays(stk_isa isa, const stk_product_shape *s)
 bool stk_tile_product_covers(stk_isa isa, const stk_product_shape *s)
 {
     bool is_one = s->n_batch <= 1 && (!s->adds || s->out == STK_F32) && s->m > 0 && s->n > 0 && s->k > 0;
+    /* A vector by a matrix: memory's speed counts, and packing costs more than all else. Few rows or columns that are
+     * widened: no less. */
+    enum { FEW_ROWS = 8, FEW_COLUMNS = 16 };
     switch (stk_tile_product_kind(isa, s->in)) {
-    case STK_TILES_AMX:
-    case STK_TILES_F32: return is_one;
+    case STK_TILES_AMX: return is_one && s->m > 1 && s->n > 1;
+    case STK_TILES_F32: return is_one && s->m > FEW_ROWS && s->n > FEW_COLUMNS;
     case STK_TILES_BF16: return pairs_pay(s);
     default: return false;
     }

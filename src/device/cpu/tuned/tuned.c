@@ -15,7 +15,7 @@ const stk_tuned_table *stk_tuned_of(stk_isa isa)
 #ifdef STK_AMX
     if (stk_amx_of(isa) == &stk_amx_silicon && stk_isa_is_of_intel()) return &stk_tuned_intel_amx;
 #endif
-    (void)isa;
+    if (isa == STK_ISA_AVX512 && !stk_amx_of(isa) && stk_isa_is_of_intel()) return &stk_tuned_intel_avx512;
     return NULL;
 }
 

@@ -1,0 +1,43 @@
+/* Made by './dev tune' of intel_avx512.tsv, which has the measured times: do not edit. Rows that are not here are the
+ * lists' own choice. */
+#include "device/cpu/tuned/tuned.h"
+
+/* clang-format off */
+static const stk_tuned_row rows[] = {
+    /* 87 calls: 0.88x of the time. */
+    {STK_OP_matmul, STK_F32, "sgemm", {{STK_TUNED_weights, 801, STK_TUNED_ANY}, {STK_TUNED_k, 11, STK_TUNED_ANY}, {STK_TUNED_batches, 0, 1}}},
+    /* 13 calls: 0.90x of the time. */
+    {STK_OP_matmul, STK_F32, "onednn", {{STK_TUNED_weights, 801, STK_TUNED_ANY}, {STK_TUNED_k, 11, STK_TUNED_ANY}, {STK_TUNED_batches, 2, STK_TUNED_ANY}}},
+    /* 29 calls: 0.69x of the time. */
+    {STK_OP_conv2d, STK_BF16, "product", {{STK_TUNED_taps, 0, 8}, {STK_TUNED_stride, 0, 1}, {STK_TUNED_weights, 3001, STK_TUNED_ANY}}},
+    /* 12 calls: 0.76x of the time. */
+    {STK_OP_conv2d, STK_BF16, "sgemm", {{STK_TUNED_taps, 0, 8}, {STK_TUNED_stride, 2, STK_TUNED_ANY}}},
+    /* 36 calls: 0.72x of the time. */
+    {STK_OP_conv2d, STK_BF16, "slices", {{STK_TUNED_taps, 9, STK_TUNED_ANY}, {STK_TUNED_rows, 221, STK_TUNED_ANY}, {STK_TUNED_work, 0, 3000000000}, {STK_TUNED_filters, 21, STK_TUNED_ANY}}},
+    /* 12 calls: 0.52x of the time. */
+    {STK_OP_conv2d, STK_BF16, "winograd", {{STK_TUNED_taps, 9, STK_TUNED_ANY}, {STK_TUNED_rows, 221, STK_TUNED_ANY}, {STK_TUNED_work, 3000000001, STK_TUNED_ANY}}},
+    /* 10 calls: 0.80x of the time. */
+    {STK_OP_conv2d_grad_data, STK_BF16, "product", {{STK_TUNED_taps, 0, 8}, {STK_TUNED_rows, 0, 600}}},
+    /* 46 calls: 0.76x of the time. */
+    {STK_OP_conv2d_grad_data, STK_BF16, "sgemm", {{STK_TUNED_taps, 0, 8}, {STK_TUNED_rows, 601, STK_TUNED_ANY}}},
+    /* 29 calls: 0.75x of the time. */
+    {STK_OP_conv2d_grad_data, STK_BF16, "slices", {{STK_TUNED_taps, 9, STK_TUNED_ANY}, {STK_TUNED_rows, 531, STK_TUNED_ANY}, {STK_TUNED_work, 0, 3000000000}}},
+    /* 11 calls: 0.46x of the time. */
+    {STK_OP_conv2d_grad_data, STK_BF16, "winograd", {{STK_TUNED_taps, 9, STK_TUNED_ANY}, {STK_TUNED_rows, 531, STK_TUNED_ANY}, {STK_TUNED_work, 3000000001, STK_TUNED_ANY}}},
+    /* 9 calls: 0.74x of the time. */
+    {STK_OP_conv2d_grad_weight, STK_BF16, "direct", {{STK_TUNED_weights, 0, 8000}, {STK_TUNED_rows, 0, 900}}},
+    /* 64 calls: 0.59x of the time. */
+    {STK_OP_conv2d_grad_weight, STK_BF16, "direct", {{STK_TUNED_weights, 8001, STK_TUNED_ANY}, {STK_TUNED_filters, 11, STK_TUNED_ANY}, {STK_TUNED_work, 0, 3600000000}}},
+    /* 5 calls: 0.42x of the time. */
+    {STK_OP_conv2d_grad_weight, STK_BF16, "direct", {{STK_TUNED_weights, 8001, STK_TUNED_ANY}, {STK_TUNED_filters, 11, STK_TUNED_ANY}, {STK_TUNED_work, 3600000001, STK_TUNED_ANY}, {STK_TUNED_rows, 0, 8000}}},
+    /* 7 calls: 0.42x of the time. */
+    {STK_OP_conv2d_grad_weight, STK_BF16, "winograd", {{STK_TUNED_weights, 8001, STK_TUNED_ANY}, {STK_TUNED_filters, 11, STK_TUNED_ANY}, {STK_TUNED_work, 3600000001, STK_TUNED_ANY}, {STK_TUNED_rows, 8001, STK_TUNED_ANY}}},
+};
+/* clang-format on */
+
+const stk_tuned_table stk_tuned_intel_avx512 = {
+    .name = "intel-avx512",
+    .measured = "2026-11-27, Intel(R) Xeon(R) Processor, 2 threads, avx512 with bf16, oneDNN 2.6.3",
+    .row = rows,
+    .n_rows = sizeof(rows) / sizeof(rows[0]),
+};

@@ -1,5 +1,6 @@
-/* Large products of bf16 by own tiles, all kinds that this processor has, against sums in double, element by element where a product is small and at some
- * thousand places where it is not. Buffers have exactly the bytes that they need, for the sanitizers. */
+/* Large products of bf16 by own tiles, all kinds that this processor has, against sums in double, element by element
+ * where a product is small and at some thousand places where it is not. Buffers have exactly the bytes that they need,
+ * for the sanitizers. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -132,7 +133,8 @@ static void *keep(const stk_tile_product *p, const buffers *x)
 }
 
 /* kept: b packed beforehand, or NULL. */
-static void run_cut(const stk_tile_product *p, const buffers *x, const void *a, const void *b, const void *kept, void *c)
+static void run_cut(const stk_tile_product *p, const buffers *x, const void *a, const void *b, const void *kept,
+                    void *c)
 {
     stk_cpu_pool *pool;
     assert_int_equal(stk_cpu_pool_new(p->n_threads, NULL, &pool), STK_OK);

@@ -279,8 +279,9 @@ static void a_call_gets_the_way_of_its_row(void **state)
     setenv("STOKER_KERNELS", "tuned", 1);
     assert_non_null(stk_tuned_of(isa_of(device)));
     unsetenv("STOKER_KERNELS");
+    /* Without its tiles an Intel processor is one of another family. */
     setenv("STOKER_AMX", "off", 1);
-    assert_null(stk_tuned_of(isa_of(device)));
+    assert_ptr_equal(stk_tuned_of(isa_of(device)), &stk_tuned_intel_avx512);
     setenv("STOKER_AMX", "model", 1);
     assert_null(stk_tuned_of(isa_of(device)));
     unsetenv("STOKER_AMX");

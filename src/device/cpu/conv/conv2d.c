@@ -7,10 +7,10 @@
 #include "device/cpu/conv/conv2d_onednn.h"
 #include "device/cpu/conv/conv2d_own.h"
 #include "device/cpu/conv/conv2d_point.h"
+#include "device/cpu/conv/conv2d_product.h"
 #include "device/cpu/conv/conv2d_shape.h"
 #include "device/cpu/conv/conv2d_weight_amx.h"
 #include "device/cpu/conv/conv2d_weight_pairs.h"
-#include "device/cpu/conv/conv2d_product.h"
 #include "device/cpu/conv/conv2d_winograd.h"
 #include "device/cpu/conv/depthwise.h"
 

@@ -22,9 +22,9 @@ typedef struct conv_state {
     int n_parts, n_threads;
     size_t x_step, y_step; /* bytes of a part's images */
     int64_t n_weights;
-    size_t sums_bytes;              /* of the weights' gradients of a part; 0: not for weights, or one part */
-    size_t part_bytes;              /* of a part's other scratch */
-    stk_conv_packing packing;       /* of the weights, which all parts share */
+    size_t sums_bytes;         /* of the weights' gradients of a part; 0: not for weights, or one part */
+    size_t part_bytes;         /* of a part's other scratch */
+    stk_conv_packing packing;  /* of the weights, which all parts share */
     const stk_tile_fns *tiles; /* which do it; NULL: nothing is packed */
     bool has_bias, has_relu;
     stk_dtype dtype;

@@ -6,8 +6,8 @@
  *   panel   some columns of k rows, as k/2 rows of pairs:  (0,1) of column 0, (0,1) of column 1, ... (2,3) of column 0
  *   c = a b    a is read in rows where it lies, whose elements are pairs as they are, or from panels; b from panels
  *
- * An odd k ends with a pair whose second element is 0. In f32 it is one element that takes 32 bits, and the layout is the
- * same: a pair stands for an element, and k need not be even.
+ * An odd k ends with a pair whose second element is 0. In f32 it is one element that takes 32 bits, and the layout is
+ * the same: a pair stands for an element, and k need not be even.
  */
 #ifndef STK_DEVICE_CPU_MATMUL_BF16_TILE_H
 #define STK_DEVICE_CPU_MATMUL_BF16_TILE_H
@@ -25,10 +25,10 @@ enum { STK_BF16_B_WIDTH = 64, STK_BF16_A_WIDTH = 48, STK_BF16_SQUARE = 32 };
 typedef struct stk_tile_block {
     int64_t m, n, k;
     const void *a;
-    int64_t a_row; /* from row to row; 0: a is in panels of STK_BF16_A_WIDTH rows */
-    const void *b; /* in panels of STK_BF16_B_WIDTH columns */
-    int64_t depth;     /* rows of the panels of a and b, k or more */
-    const float *add;  /* NULL: nothing; may be c */
+    int64_t a_row;    /* from row to row; 0: a is in panels of STK_BF16_A_WIDTH rows */
+    const void *b;    /* in panels of STK_BF16_B_WIDTH columns */
+    int64_t depth;    /* rows of the panels of a and b, k or more */
+    const float *add; /* NULL: nothing; may be c */
     int64_t add_row;
     const float *bias; /* [n], added to each row last; NULL: none */
     float *c;
@@ -59,8 +59,8 @@ typedef struct stk_tile_fns {
     /* Rows of the transposed x [k,n]: element (l, j), which is at x[l * row + j], goes to to[j * to_row + l]. Of `to`,
      * memory for k and n rounded up to STK_BF16_SQUARE is written. */
     void (*transpose)(const void *x, int64_t row, int64_t k, int64_t n, void *to, int64_t to_row);
-    /* The same of an x in bf16; and rows of x [m,k] themselves, of which k rounded up to 16 elements are written. Both of f32
-     * alone. */
+    /* The same of an x in bf16; and rows of x [m,k] themselves, of which k rounded up to 16 elements are written. Both
+     * of f32 alone. */
     void (*transpose_widened)(const uint16_t *x, int64_t row, int64_t k, int64_t n, float *to, int64_t to_row);
     void (*widen)(const uint16_t *x, int64_t row, int64_t m, int64_t k, float *to, int64_t to_row);
     void (*multiply)(const stk_tile_block *block);

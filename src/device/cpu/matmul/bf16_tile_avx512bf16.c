@@ -1,13 +1,13 @@
-/* See bf16_tile.h: bf16. Alone, tiles reach 89 % of two such instructions a cycle, with panels of b in the first- or the
- * second-level cache. */
+/* See bf16_tile.h: bf16. Alone, tiles reach 89 % of two such instructions a cycle, with panels of b in the first- or
+ * the second-level cache. */
 #include "device/cpu/matmul/bf16_tile.h"
 
 #ifdef __AVX512BF16__
 
-#define T uint16_t
-#define UNIT 2
+#define T                   uint16_t
+#define UNIT                2
 #define MULTIPLY(sum, a, b) _mm512_dpbf16_ps(sum, (__m512bh)_mm512_castps_si512(a), (__m512bh)_mm512_castps_si512(b))
-#define ROUND(sum) (__m256i)_mm512_cvtneps_pbh(sum)
+#define ROUND(sum)          (__m256i) _mm512_cvtneps_pbh(sum)
 #include "device/cpu/matmul/tile_tmpl.h"
 
 /* --- packing --- */
@@ -137,8 +137,7 @@ static void pack(const uint16_t *x, int64_t row, int64_t col, int64_t k, int64_t
     pack_from(&(source){x, row, col, false, false}, k, n, width, (k + 1) / 2 * 2, to);
 }
 
-static void pack_far(const void *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, int64_t depth,
-                     void *to)
+static void pack_far(const void *x, int64_t row, int64_t col, int64_t k, int64_t n, int width, int64_t depth, void *to)
 {
     pack_from(&(source){x, row, col, false, true}, k, n, width, depth, to);
 }

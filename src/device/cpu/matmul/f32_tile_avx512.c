@@ -20,10 +20,10 @@ static inline __m256i round_to_bf16(__m512 x)
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32(round_lanes(x), 16));
 }
 
-#define T float
-#define UNIT 1
+#define T                   float
+#define UNIT                1
 #define MULTIPLY(sum, a, b) _mm512_fmadd_ps(a, b, sum)
-#define ROUND(sum) round_to_bf16(sum)
+#define ROUND(sum)          round_to_bf16(sum)
 #include "device/cpu/matmul/tile_tmpl.h"
 
 /* --- what is packed --- */
@@ -97,7 +97,8 @@ static inline __attribute__((always_inline)) void pack_columns(const source *s, 
                 bool whole = left >= LANES;
                 for (int i = 0; i < LANES; i++)
                     fetch(s, at + i * s->col + LANES);
-                turn_square(s, at, s->col, n - p - j, mask_of(left), whole ? panel : rest, whole ? width : LANES, whole);
+                turn_square(s, at, s->col, n - p - j, mask_of(left), whole ? panel : rest, whole ? width : LANES,
+                            whole);
                 for (int64_t i = 0; !whole && i < left; i++)
                     memcpy(panel + i * width, rest + i * LANES, LINE);
             }

@@ -1,8 +1,8 @@
 /* Products by product.h: large ones of bf16 where the processor multiplies it, and f32 on AVX-512. */
-#include "device/cpu/matmul/tile_product.h"
 #include "device/cpu/matmul/matmul_impls.h"
 #include "device/cpu/matmul/matmul_onednn.h"
 #include "device/cpu/matmul/product.h"
+#include "device/cpu/matmul/tile_product.h"
 
 static stk_product_shape product_of(const stk_matmul_sizes *sizes, const stk_op_call *call)
 {

@@ -1,7 +1,7 @@
-/* Large products by own tiles: of bf16 by AVX512-BF16's (bf16_tile.h), or by AMX's (amx.h) where the processor has them,
- * which read a, too, from a packed block; and of f32 by AVX-512's, into which bf16 is widened as it is packed where that
- * is faster. What product.c takes there instead of oneDNN's matmul. b is packed once for all threads, which oneDNN,
- * called by each of them for a part, cannot know.
+/* Large products by own tiles: of bf16 by AVX512-BF16's (bf16_tile.h), or by AMX's (amx.h) where the processor has
+ * them, which read a, too, from a packed block; and of f32 by AVX-512's, into which bf16 is widened as it is packed
+ * where that is faster. What product.c takes there instead of oneDNN's matmul. b is packed once for all threads, which
+ * oneDNN, called by each of them for a part, cannot know.
  *
  *   for some columns of c (b packed fits the third-level cache)
  *     for some of k     all threads pack b; then each claims a block of rows of c, whose a fits its second-level cache,

@@ -136,7 +136,8 @@ static void multiply_tile(const stk_tile_block *g, int64_t row, int64_t height, 
         {wide_1, wide_2, wide_3, wide_4, wide_5, wide_6},
     };
     enum { A_WIDTH = STK_BF16_A_WIDTH };
-    int64_t from = 0, to = g->k, width = g->n - col < COLS ? g->n - col : COLS, depth = (g->depth + UNIT - 1) / UNIT * UNIT;
+    int64_t from = 0, to = g->k, width = g->n - col < COLS ? g->n - col : COLS,
+            depth = (g->depth + UNIT - 1) / UNIT * UNIT;
     if (g->skip == STK_SKIP_COLUMNS && col > row + height - 1 + g->diagonal) return;
     if (g->skip == STK_SKIP_END && to > row + height + g->diagonal) to = row + height + g->diagonal;
     if (g->skip == STK_SKIP_START && row > g->diagonal) from = (row - g->diagonal) / UNIT * UNIT;

@@ -60,8 +60,8 @@ static dnnl_status_t describe_pass(const stk_dnnl_conv *c, dnnl_convolution_desc
     }
 }
 
-/* These kernels of 2.x read their mask of pixels beyond its end while they are made, and the making of one was seen to crash;
- * 3.x walks the mask in another way. */
+/* These kernels of 2.x read their mask of pixels beyond its end while they are made, and the making of one was seen to
+ * crash; 3.x walks the mask in another way. */
 static bool reads_past_mask(const_dnnl_primitive_desc_t pd)
 {
     const char *name = "";

@@ -206,6 +206,23 @@ static const char *suite_device(const cli_args *args)
     return device ? device : "cpu";
 }
 
+/* Before minutes of other work: whether there is one. A plug-in that is named by its path says so itself, as it is
+ * loaded. */
+static stk_status check_device(const char *device)
+{
+    stk_device_info info;
+    char missing[sizeof(info.detail)] = "";
+    size_t n = strcspn(device, ":");
+    if (device[n] && !isdigit((unsigned char)device[n + 1])) return STK_OK;
+    for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++) {
+        bool is_meant = (!strncmp(info.name, device, n) && !info.name[n]) || (info.is_gpu && !strcmp(device, "gpu"));
+        if (is_meant && info.available) return STK_OK;
+        if (is_meant) snprintf(missing, sizeof(missing), "%s", info.detail);
+    }
+    if (missing[0]) return stk_fail(STK_NO_DEVICE, "device '%s': %s", device, missing);
+    return stk_fail(STK_NO_DEVICE, "no device '%s'; 'stoker devices' lists those here", device);
+}
+
 /* The chip's name to out, and what the maker publishes of it; NULL: nothing is known. */
 static const stk_accelerator *find_published(const cli_args *args, char out[128])
 {
@@ -251,6 +268,7 @@ static stk_status read_suite(bench_job *job, const stk_bench_builtin *builtin)
     stk_bench_suite *suite = &job->suite;
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
     if (n < 0) return stk_fail(STK_IO, "cannot tell where this program lies");
+    STK_RETURN_IF_ERROR(check_device(suite_device(args)));
     STK_RETURN_IF_ERROR(stk_bench_suite_open(builtin, cli_value(args, "--suite"), program, suite_device(args), suite));
     for (int i = 0; i < suite->n_cases; i++) {
         job->cases[i] = suite->cases[i];

@@ -192,6 +192,7 @@ def suite():
     accepted(["bench", "--list"], "quick", "system", "data", "train", "quality", "scaling")
     refused(["bench", "quikc"], 2, "there is no suite 'quikc'")
     refused(["bench", "quick", "--unit", "x"], 2, "a suite says itself")
+    refused(["bench", "quick", "--device", "nope"], 1, "no device 'nope'", "stoker devices")
     with open("bad.yaml", "w") as f:
         f.write("name: bad\ncases:\n  - {name: a, run: 'true', pattern: x}\n")
     refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:3:5", "needs its 'unit'")

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "device/cpu/call.h"
+#include "device/cpu/matmul/tile_product.h"
 #include "device/cpu/onednn/onednn.h"
 #include "harness/harness.h"
 
@@ -275,6 +276,9 @@ static void choices_stay(void **state)
             int most = stk_isa_has_amx(isa) ? WITH_AMX : stk_isa_has_bf16(isa) ? WITH_BF16 : set;
             for (int k = 0; k <= most; k++)
                 if (choices[i].impl[k]) want = choices[i].impl[k];
+            /* Products in bf16 where f32 is multiplied faster. */
+            if (!strcmp(want, "own avx512_bf16") && stk_tile_product_kind(isa, STK_BF16) == STK_TILES_F32)
+                want = "own avx512";
             n_wrong += check_kernel(&choices[i], device, want);
         }
         stk_device_close(device);

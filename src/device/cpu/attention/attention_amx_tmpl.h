@@ -91,10 +91,10 @@ static void attention_multiply(const stk_tile_block *g)
     for (int64_t i = 0; i < g->m; i += SIDE) {
         int64_t m = g->m - i < SIDE ? g->m - i : SIDE;
         attention_range range = find_range(g, i, m);
-        s.a = g->a + i / SIDE * a_block + range.first / DEPTH * s.a_step;
+        s.a = (const uint16_t *)g->a + i / SIDE * a_block + range.first / DEPTH * s.a_step;
         s.n_steps = (range.end - range.first) / DEPTH;
         for (int64_t j = 0; j < range.n; j += SIDE) {
-            s.b = g->b + j / SIDE * panel + range.first * SIDE;
+            s.b = (const uint16_t *)g->b + j / SIDE * panel + range.first * SIDE;
             s.c = g->c + i * g->c_row + j;
             if (m > ROWS && range.n - j > ROWS)
                 multiply_sums(&s, true, true);

@@ -3,23 +3,6 @@
 
 #ifdef __AVX512F__
 
-#include <immintrin.h>
-
-/* 16 f32 to the nearest bf16, in the upper halves (bf16_from_f32). */
-static inline __m512i round_lanes(__m512 x)
-{
-    __m512i bits = _mm512_castps_si512(x), odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
-    __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    __m512i sign = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MIN));
-    __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-    return _mm512_mask_or_epi32(rounded, is_nan, sign, _mm512_set1_epi32(0x7fc00000));
-}
-
-static inline __m256i round_to_bf16(__m512 x)
-{
-    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(round_lanes(x), 16));
-}
-
 #define T                   float
 #define UNIT                1
 #define MULTIPLY(sum, a, b) _mm512_fmadd_ps(a, b, sum)

@@ -338,7 +338,7 @@ static void multiply_tiles(const product_step *t, int64_t row, int64_t end, int6
 }
 
 /* The block's rows of a where tiles read them; whether that is where they lie. */
-static bool find_rows_of(const product_step *t, int64_t row, stk_tile_block *g)
+static bool set_rows(const product_step *t, int64_t row, stk_tile_block *g)
 {
     const stk_tile_product *p = t->p;
     const stk_product_shape *s = &p->shape;
@@ -377,7 +377,7 @@ static void multiply_part(const void *task, int i_part, int n_parts)
         return;
     }
     stk_tile_block g = {.m = end - row, .k = t->k, .depth = depth};
-    bool lies_there = find_rows_of(t, row, &g);
+    bool lies_there = set_rows(t, row, &g);
     int64_t first_col = col;
     /* Panel by panel, so that each stays in the cache for all rows of the block. */
     for (; col < end_col; col += B_WIDTH) {

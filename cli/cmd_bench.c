@@ -220,7 +220,7 @@ static stk_status check_device(const char *device)
         if (is_meant) snprintf(missing, sizeof(missing), "%s", info.detail);
     }
     if (missing[0]) return stk_fail(STK_NO_DEVICE, "device '%s': %s", device, missing);
-    return stk_fail(STK_NO_DEVICE, "no device '%s'; 'stoker devices' lists those here", device);
+    return stk_fail(STK_NO_DEVICE, "no device '%s'; 'stoker devices' lists those here, and what others lack", device);
 }
 
 /* The chip's name to out, and what the maker publishes of it; NULL: nothing is known. */

@@ -213,9 +213,7 @@ static const choice choices[] = {
     {MATMUL("small", X(8, 8), X(8, 8)), STK_BF16, OWN},
     {MATMUL("one row", X(1, 512), X(512, 512)), STK_F32, ALWAYS("own vector")},
     {MATMUL("one row", X(1, 512), X(512, 512)), STK_BF16, {"own vector", NULL, NULL, "onednn "}},
-    {MATMUL("one column", X(64, 512), X(512, 1)),
-     STK_BF16,
-     {"own baseline", "own avx2", "own avx512", "onednn "}},
+    {MATMUL("one column", X(64, 512), X(512, 1)), STK_BF16, {"own baseline", "own avx2", "own avx512", "onednn "}},
     {MATMUL("one row", X(1, 512), X(512, 512)), STK_F64, OWN},
     {MATMUL("many", X(64, 64, 64), X(64, 64, 64)), STK_F32, OWN},
     /* The rest, whose ways are all ours but for the loss over a vocabulary. */

@@ -3,8 +3,8 @@
 
 usage: recurrent_torch.py [--bench build/bench/bench_recurrent] [--steps 3000] [--batch 16] [--threads 2] [--rounds 5] [--both] [SIZE]...
 
-Prints a line of a table for each of lstm and gru of each size (16, 128, 512): time to compile, medians of a step's time, their ratio,
-and the plan next to what the process took. Needs torch.
+Prints a line of a table for each of lstm and gru of each size (16, 128, 512): time to compile, without the plan's
+memory and with it, medians of a step's time, their ratio, and the plan next to what the process took. Needs torch.
 """
 import argparse
 import pathlib
@@ -44,8 +44,8 @@ def main():
     parser.add_argument("size", type=int, nargs="*", default=[16, 128, 512])
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    print(f"| PyTorch {torch.__version__}, {args.steps} steps, batch {args.batch}, {args.threads} threads | compiled, s | step, ms "
-          "| PyTorch's, ms | of its speed | planned, MiB | process, MiB |\n|---|---:|---:|---:|---:|---:|---:|")
+    print(f"| PyTorch {torch.__version__}, {args.steps} steps, batch {args.batch}, {args.threads} threads | compiled, s | with memory, s | step, ms "
+          "| PyTorch's, ms | of its speed | planned, MiB | process, MiB |\n|---|---:|---:|---:|---:|---:|---:|---:|")
     for size in args.size:
         for kind in ("lstm", "gru"):
             words = [args.bench, kind, size, args.steps, args.batch, args.width, args.threads] + (["both"] if args.both else [])
@@ -62,8 +62,8 @@ def main():
             ours.stdin.close()
             ours.wait()
             a, b = (statistics.median(t) * 1e3 for t in times)
-            print(f"| {kind} of {size}{', both ways' if args.both else ''} | {float(first[2]):.3f} | {a:.0f} | {b:.0f} | {b / a:.2f}x "
-                  f"| {first[5]} | {first[8]} |", flush=True)
+            print(f"| {kind} of {size}{', both ways' if args.both else ''} | {first[2]} | {first[6]} | {a:.0f} | {b:.0f} | {b / a:.2f}x "
+                  f"| {first[9]} | {first[12]} |", flush=True)
 
 
 if __name__ == "__main__":

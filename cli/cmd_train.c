@@ -65,8 +65,8 @@ static void on_stop(int i_stop)
         _exit(cli_stop_code());
     }
     if (builds && i_stop == 1 && !shown.quiet)
-        cli_say_in_handler((const char *[]){
-            line, "stoker: stopping once the kernels are built, before the first step; once more ends it now\n", NULL});
+        cli_say_in_handler(
+            (const char *[]){line, "stoker: stopping before the first step; once more ends it now\n", NULL});
     else if (i_stop == 1 && !shown.quiet)
         cli_say_in_handler((const char *[]){line, "stoker: finishing the step, then saving\n", NULL});
     else if (i_stop == 2 && path[0])

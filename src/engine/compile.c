@@ -66,8 +66,10 @@ static stk_status run_passes(const stk_named_pass *passes, const stk_engine *eng
                                      .place = options->place,
                                      .n_places = options->n_places,
                                      .n_devices = engine->n_devices,
-                                     .shared_memory = shares_memory(engine)};
+                                     .shared_memory = shares_memory(engine),
+                                     .stop = options->stop};
     for (int i = 0; passes[i].name; i++) {
+        STK_RETURN_IF_ERROR(stk_pass_ask_stop(options->stop));
         const char *why = why_left_out(passes[i].name, options);
         if (!why) why = why_one_device(passes[i].name, engine);
         if (why && options->dump_after && !strcmp(options->dump_after, passes[i].name))
@@ -131,6 +133,7 @@ static stk_status find_kernels(stk_program *program, const stk_compile_options *
         stk_op op = graph->node[i].op;
         if (op == STK_OP_input || op == STK_OP_variable) continue;
         if (stk_dispatch_is_staged(program, i)) continue;
+        STK_TRY(stk_pass_ask_stop(options->stop));
         stk_device *device = stk_program_home(program, graph->node[i].first_out)->device;
         stk_op_call call = stk_graph_call(graph, i, desc, desc + graph->n_values + 64);
         STK_TRY(stk_op_is_of_ranks(op) ? stk_ranks_kernel(device, options->comm, &call, &program->kernel[i])
@@ -417,7 +420,9 @@ stk_status stk_engine_compile_by(const stk_named_pass *passes, stk_engine *engin
     STK_TRY(stk_program_check_devices(program));
     STK_TRY(check_inputs(graph, engine->device));
     STK_TRY(find_kernels(program, options));
+    STK_TRY(stk_pass_ask_stop(options->stop));
     STK_TRY(make_plan(program, options));
+    STK_TRY(stk_pass_ask_stop(options->stop));
     STK_TRY(dump_plan(program, options));
     STK_TRY(check_limit(program, options));
     STK_TRY(stk_program_check_device_limits(program, options));

@@ -62,3 +62,8 @@ int32_t stk_pass_find_bias(const stk_graph *graph, int32_t value)
                 desc.shape.dim[0] == whole.shape.dim[whole.shape.rank - 1];
     return fits ? bias : -1;
 }
+
+stk_status stk_pass_ask_stop(const volatile int *stop)
+{
+    return stop && *stop ? stk_fail(STK_INTERRUPTED, "stopped while compiling") : STK_OK;
+}

@@ -73,8 +73,12 @@ typedef struct stk_pass_options {
     bool skip_nonfinite;         /* loss_scale: a step whose gradients are not finite is skipped, whatever the scale */
     const stk_place_mark *place; /* [n_places]; of place */
     int n_places, n_devices;
-    bool shared_memory; /* of settle: kernels of one device reach the memory of the others */
+    bool shared_memory;       /* of settle: kernels of one device reach the memory of the others */
+    const volatile int *stop; /* compiling ends once it is not 0; NULL: never. Passes that take long ask now and then */
 } stk_pass_options;
+
+/* STK_INTERRUPTED once *stop is not 0. */
+stk_status stk_pass_ask_stop(const volatile int *stop);
 
 static inline const stk_device_caps *stk_pass_caps(const stk_pass_options *options)
 {

@@ -48,7 +48,7 @@ static int32_t find_best(stk_keeping *k, const bool *refused)
 /* Drops `most` values at most, and with a budget only large ones, but parameters of fewer bits, whose costs together
  * stay within it, and which are a matter of memory, not of arithmetic. A refused value may be tried again once another
  * was dropped, a few times. */
-static stk_status drop_best(stk_keeping *k, int32_t most, double budget)
+static stk_status drop_best(stk_keeping *k, int32_t most, double budget, const volatile int *stop)
 {
     enum { MOST_TRIES = 3, LEAST_BYTES = 1 << 20 };
     bool *refused = calloc((size_t)k->n_values + 1, sizeof(*refused));
@@ -64,6 +64,7 @@ static stk_status drop_best(stk_keeping *k, int32_t most, double budget)
     stk_keeping_simulate(k);
     for (int32_t n = 0; n < most;) {
         size_t before = k->peak;
+        STK_TRY(stk_pass_ask_stop(stop));
         int32_t v = find_best(k, refused);
         if (v < 0) break;
         double flops, cost = stk_keeping_cost(k, v, &flops);
@@ -219,7 +220,8 @@ stk_status pass_recompute(stk_graph *graph, const stk_pass_options *options)
     for (int32_t v = 0; v < k.n_values; v++)
         report.n_kept += stk_keeping_may_drop(&k, v);
     if (options && options->recompute && !strcmp(options->recompute, "auto"))
-        STK_TRY(drop_best(&k, options->recompute_most, options->recompute_share * stk_keeping_step_cost(&k)));
+        STK_TRY(drop_best(&k, options->recompute_most, options->recompute_share * stk_keeping_step_cost(&k),
+                          options->stop));
     else if (options && options->recompute)
         STK_TRY(drop_layers(&k, options->recompute));
     for (int32_t v = 0; v < k.n_values; v++)

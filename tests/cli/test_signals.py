@@ -120,6 +120,33 @@ def inherited_ignoring_stays():
 PRINTS = ["devices"], ["new", "--keys"], ["get", "--list"], ["pack", "--verify", "packed"]
 
 
+# Under a limit as this, what a network so deep recomputes takes minutes to find out.
+DEEP = """
+data: {train: {source: {synthetic: {fields: {tokens: {shape: [256], below: 100}, targets: {shape: [256], below: 100}}}}}}
+batch: 24
+model: {gpt2: {vocabulary: 100, layers: 400, width: 64, heads: 4, length: 256}}
+memory: 1200MiB
+optimizer: {sgd: {lr: 0.1}}
+epochs: 1
+"""
+
+
+def stopped_while_compiling():
+    with open("deep.yaml", "w") as f:
+        f.write(DEEP)
+    process = subprocess.Popen([STOKER, "train", "deep.yaml", "--out", "deep"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True)
+    time.sleep(3)
+    process.send_signal(signal.SIGTERM)
+    try:
+        said, _ = process.communicate(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        said, _ = process.communicate()
+    check(process.returncode == 143, f"SIGTERM while compiling: exit code {process.returncode}")
+    check("stopping before the first step" in said and "nothing was saved" in said, f"it says so: {said!r}")
+
+
 def closed_pipe():
     """`stoker train | head -1` trains on; `stoker new --keys | head -1` ends as `yes | head -1` does."""
     process = subprocess.Popen([STOKER, "train", "small.yaml", "--out", "pipe"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -217,7 +244,7 @@ def a_full_disk_names_what_was_asked_for():
 
 begin()
 for test in (second_signal_keeps_saving, third_signal_gives_up, hangup_and_cpu_limit_save, processor_time,
-             inherited_ignoring_stays, closed_pipe, full_disk, closed_descriptors, other_verbs,
+             inherited_ignoring_stays, stopped_while_compiling, closed_pipe, full_disk, closed_descriptors, other_verbs,
              a_full_disk_names_what_was_asked_for):
     test()
 end()

@@ -28,6 +28,9 @@ enum { PATH_BYTES = 4096, LINE_BYTES = 512, MOST_LINES = 64, BAR = 20, MOST_PROC
 static const cli_option options[] = {
     {"--once", NULL, "prints what there is after half a second, and ends"},
     {"--every", "SECONDS", "between two pictures, 1 to 60; default: 2"},
+    {"--serve", "PORT",
+     "instead, serves the GPUs' numbers to Prometheus at http://127.0.0.1:PORT/metrics, by the names "
+     "of NVIDIA's dcgm-exporter; 0: any free port"},
     {"--sort", "cores|memory|gpu|pid", "which of the processes come first; default: cores"},
     {NULL, NULL, NULL}};
 
@@ -379,13 +382,15 @@ static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
     static top t;
-    int64_t every;
+    int64_t every, port;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words > 1) return cli_usage(verb, "top takes one run or process, and there are %d", args.n_words);
     if (!cli_number(&args, "--every", 1, 60, 2, &every)) return CLI_USAGE;
     const char *order = cli_value(&args, "--sort");
     if (order && !top_order_by_name(order, &t.order))
         return cli_usage(verb, "--sort is cores, memory, gpu or pid, and not '%s'", order);
+    if (!cli_number(&args, "--serve", 0, 65535, 0, &port)) return CLI_USAGE;
+    if (cli_has(&args, "--serve")) return top_serve((int)port);
     int code = find_job(verb, args.n_words ? args.word[0] : NULL, &t);
     if (code != CLI_OK) return code;
     stk_watch_config config = {.pid = t.pid ? t.pid : (int64_t)getpid(), .interval_us = 500000, .each_whole = true};

@@ -31,6 +31,11 @@ void top_read_name(int64_t pid, char out[32]);
 void top_process_line(const stk_watch_sample *now, const stk_watch_sample *before, int64_t id, double s, char *out,
                       size_t bytes);
 
+/* --- top_serve.c --- */
+
+/* Serves the GPUs' numbers at that port of this machine until Ctrl-C; an exit code. */
+int top_serve(int port);
+
 /* --- top_keys.c: on a terminal that is in raw mode --- */
 
 /* One key, or 0: none within that time; 'q' where there will be no more. */

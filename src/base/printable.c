@@ -43,6 +43,18 @@ void stk_text_add_printable(stk_text *out, const char *text)
     }
 }
 
+void stk_text_add_quotable(stk_text *out, const char *text)
+{
+    char shown[STK_PRINTABLE_BYTES];
+    for (int n_read; *text; text += n_read) {
+        n_read = stk_printable_character(text, shown);
+        for (const char *p = shown; *p; p++) {
+            if (*p == '"' || *p == '\\') stk_text_add(out, "\\");
+            stk_text_add_bytes(out, p, 1);
+        }
+    }
+}
+
 static const char *copy(const char *text, bool keeps_lines, char *out, size_t capacity)
 {
     char shown[STK_PRINTABLE_BYTES];

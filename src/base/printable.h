@@ -11,6 +11,8 @@
 /* Appends text: control characters, marks of direction, ends of lines and bytes that are no UTF-8 as "\n", "\x1b" or
  * "\u202e", all others as they are. */
 void stk_text_add_printable(stk_text *out, const char *text);
+/* The same, with a backslash before each quote and backslash. */
+void stk_text_add_quotable(stk_text *out, const char *text);
 /* stk_printable for a text of several lines, which they stay. */
 const char *stk_printable_lines(const char *text, char *out, size_t capacity);
 

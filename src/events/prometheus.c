@@ -9,16 +9,6 @@
 #include "base/printable.h"
 #include "base/text.h"
 
-static void add_escaped(stk_text *out, const char *text)
-{
-    stk_text shown = {0};
-    stk_text_add_printable(&shown, text);
-    for (const char *p = stk_text_get(&shown); *p; p++)
-        stk_text_add(out, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
-    out->failed = out->failed || shown.failed;
-    stk_text_free(&shown);
-}
-
 static bool is_counter(const char *name)
 {
     size_t n = strlen(name);
@@ -35,9 +25,9 @@ void stk_prometheus_add(stk_text *out, const char *run, const char *folder, cons
                          is_counter(gauge[i].name) ? "counter" : "gauge");
         last = gauge[i].name;
         stk_text_add(out, "%s{run=\"", gauge[i].name);
-        add_escaped(out, run);
+        stk_text_add_quotable(out, run);
         stk_text_add(out, "\",folder=\"");
-        add_escaped(out, folder);
+        stk_text_add_quotable(out, folder);
         stk_text_add(out, "\"%s%s} %.9g\n", gauge[i].label[0] ? "," : "", gauge[i].label, gauge[i].value);
     }
 }

@@ -72,12 +72,16 @@ static void open_gpm(stk_watch_nvml *nvml, int i, stk_watch_facts *facts)
 
 static void open_gpu(stk_watch_nvml *nvml, int i, const stk_watch_root *root, stk_watch_facts *facts)
 {
-    char name[96] = "", text[64];
+    char text[64];
+    stk_watch_gpu_label *label = &nvml->label[i];
     nvml_pci pci = {0};
     nvml->numa_node[i] = -1;
-    if (CALL(i, name, nvml->device[i], name, sizeof(name) - 1))
-        (void)stk_watch_facts_add(facts, "gpu", "%d: %s", i, name);
+    if (CALL(i, name, nvml->device[i], label->name, sizeof(label->name) - 1))
+        (void)stk_watch_facts_add(facts, "gpu", "%d: %s", i, label->name);
+    if (nvml->uuid && nvml->uuid(nvml->device[i], label->uuid, sizeof(label->uuid) - 1) != 0) label->uuid[0] = 0;
     if (CALL(i, pci, nvml->device[i], &pci) && pci.domain <= 0xffff) {
+        snprintf(label->bus_id, sizeof(label->bus_id), "%08x:%02x:%02x.0", pci.domain, pci.bus & 0xff,
+                 pci.device & 0xff);
         if (stk_watch_read(root, text, sizeof(text), "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node", pci.domain,
                            pci.bus & 0xff, pci.device & 0xff))
             nvml->numa_node[i] = atoi(text);

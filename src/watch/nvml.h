@@ -74,6 +74,7 @@ enum {
 #define STK_WATCH_NVML_CALLS(X)                                                                                        \
     X(count, "nvmlDeviceGetCount_v2", (unsigned *), "the number of GPUs")                                              \
     X(handle, "nvmlDeviceGetHandleByIndex_v2", (unsigned, nvml_device *), "the GPU")                                   \
+    X(uuid, "nvmlDeviceGetUUID", (nvml_device, char *, unsigned), "the GPU's UUID")                                    \
     X(name, "nvmlDeviceGetName", (nvml_device, char *, unsigned), "the GPU's name")                                    \
     X(utilization, "nvmlDeviceGetUtilizationRates", (nvml_device, nvml_utilization *), "GPU utilisation")              \
     X(memory, "nvmlDeviceGetMemoryInfo", (nvml_device, nvml_memory *), "GPU memory")                                   \
@@ -110,6 +111,11 @@ enum {
 /* An H100's driver wants room for more than 64 samples of processes, whatever runs. */
 enum { STK_WATCH_MOST_GPUS = 64, STK_WATCH_MOST_GPU_PROCESSES = 64, STK_WATCH_MOST_PROCESS_SAMPLES = 1024 };
 
+/* What a GPU is called; "": not told. */
+typedef struct stk_watch_gpu_label {
+    char name[96], uuid[96], bus_id[32];
+} stk_watch_gpu_label;
+
 typedef struct stk_watch_nvml {
     void *library; /* NULL: there is none */
     int n_gpus;
@@ -117,6 +123,7 @@ typedef struct stk_watch_nvml {
     nvml_gpm_sample gpm[STK_WATCH_MOST_GPUS][2]; /* NULL: this GPU counts none */
     bool has_gpm_first[STK_WATCH_MOST_GPUS];
     int64_t numa_node[STK_WATCH_MOST_GPUS];
+    stk_watch_gpu_label label[STK_WATCH_MOST_GPUS];
     unsigned long long seen_us[STK_WATCH_MOST_GPUS];                     /* of utilisation by process */
     unsigned adopted[STK_WATCH_MOST_GPUS][STK_WATCH_MOST_GPU_PROCESSES]; /* numbers of another name space, ended by 0 */
     nvml_result (*shutdown)(void);

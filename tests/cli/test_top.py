@@ -13,6 +13,7 @@ import struct
 import subprocess
 import termios
 import time
+import urllib.request
 
 from program import STOKER, accepted, begin, check, end, refused
 
@@ -115,6 +116,33 @@ def gpus():
     check(all(len(line) < 80 for line in lines), f"it fits 80 columns: {text}")
 
 
+def serves_gpus():
+    """By dcgm-exporter's names and labels; a name from the driver stays within its label."""
+    played = os.path.join(os.path.dirname(STOKER), "tests", "libfake_nvml.so")
+    if not os.path.exists(played):
+        return
+    env = dict(os.environ, LD_LIBRARY_PATH="driver", FAKE_NVML_GPUS="2", FAKE_NVML_GPM="1", FAKE_NVML_NAME='X"} 1\ny')
+    process = subprocess.Popen([STOKER, "top", "--serve", "0"], stdout=subprocess.PIPE, text=True, env=env)
+    said = process.stdout.readline()
+    check(said.startswith("2 GPUs at http://127.0.0.1:"), f"it says where: {said!r}")
+    lines, until = [], time.time() + 20
+    while not any("PROF" in line for line in lines) and time.time() < until:  # these are of two readings
+        with urllib.request.urlopen(said.split()[3].rstrip(";"), timeout=20) as answer:
+            lines = answer.read().decode().splitlines()
+        time.sleep(0.1)
+    numbers = [re.fullmatch(r'(\w+)\{gpu="(\d)",UUID="GPU-[0-9-]+\2",pci_bus_id="00000000:4[12]:00.0",device="nvidia\2",'
+                            r'modelName="X\\"\} 1\\\\ny",Hostname="[^"]+"\} [0-9.e+]+', line)
+               for line in lines if line.startswith("DCGM_")]
+    check(all(numbers) and len(numbers) >= 30, f"each line is of one form: {lines}")
+    told = {match.group(1) for match in numbers if match}
+    for name in "DEV_GPU_UTIL", "DEV_FB_USED", "DEV_FB_FREE", "DEV_POWER_USAGE", "DEV_SM_CLOCK", "PROF_DRAM_ACTIVE":
+        check(f"DCGM_FI_{name}" in told, f"{name} is told: {told}")
+    check(sum(line.startswith("# TYPE") for line in lines) == len(told) + 1, "a type for each name, once")
+    process.send_signal(signal.SIGINT)
+    check(process.wait(timeout=20) == 0, f"Ctrl-C ends it: {process.returncode}")
+    refused(["top", "--serve", "0"], 1, "there is no GPU to tell of", env=dict(env, FAKE_NVML_GPUS="0"))
+
+
 def once_shows_pressure():
     """With more work than cores, tasks wait for one, and that share of half a second is shown."""
     try:
@@ -159,6 +187,7 @@ os.remove("runs/small/metrics.jsonl")
 os.rename("metrics.jsonl", "runs/small/metrics.jsonl")
 accepted(["top", "--once"], "no run is training")
 gpus()
+serves_gpus()
 keys()
 refused(["top", "--once", "--sort", "x"], 2, "cores, memory, gpu or pid")
 refused(["top", "runs/none", "--once"], 1, "holds no run")

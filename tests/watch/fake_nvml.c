@@ -226,6 +226,14 @@ nvml_result nvmlDeviceGetName(nvml_device device, char *name, unsigned n)
     return WELL;
 }
 
+EXPORT nvml_result nvmlDeviceGetUUID(nvml_device device, char *uuid, unsigned n);
+nvml_result nvmlDeviceGetUUID(nvml_device device, char *uuid, unsigned n)
+{
+    REFUSE;
+    snprintf(uuid, n, "GPU-00000000-0000-0000-0000-%012d", device->index);
+    return WELL;
+}
+
 EXPORT nvml_result nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *out);
 nvml_result nvmlDeviceGetUtilizationRates(nvml_device device, nvml_utilization *out)
 {

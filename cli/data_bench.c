@@ -5,6 +5,7 @@
 
 #include "data.h"
 #include "stoker/data/cache.h"
+#include "stoker/data/keep.h"
 
 enum { MOST_STAGES = 64 };
 
@@ -48,44 +49,82 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Takes batches for so long; each is touched once, as the peers' are. False at the end of the data or an error. */
-static bool take(stk_loader *loader, double seconds, double *samples_per_s, int64_t *n_out)
+typedef enum taken { TAKEN, LATE, ENDED } taken;
+
+/* The next batch, unless it does not come before `end`. ENDED: of the data, or an error. */
+static taken next_batch(stk_loader *loader, double end, const stk_batch **out)
+{
+    double left = end - seconds_now();
+    if (!stk_loader_wait(loader, left > 0 ? (int)(left * 1000) + 1 : 0)) return LATE;
+    return (*out = stk_loader_next(loader)) ? TAKEN : ENDED;
+}
+
+/* Takes batches for so long; each is touched once, as the peers' are. Sets *samples_per_s unless it is ENDED. */
+static taken take(stk_loader *loader, double seconds, double *samples_per_s, int64_t *n_out)
 {
     double start = seconds_now(), now = start;
     int64_t n = 0;
     volatile unsigned char touched;
-    while (now - start < seconds) {
-        const stk_batch *batch = stk_loader_next(loader);
-        if (!batch) return false;
-        n += stk_batch_count(batch);
-        const unsigned char *data = stk_batch_data(batch, "image");
-        if (data) touched = data[0];
-        (void)touched;
-        stk_batch_release(batch);
+    taken result = TAKEN;
+    while (now - start < seconds && result == TAKEN) {
+        const stk_batch *batch;
+        result = next_batch(loader, start + seconds, &batch);
+        if (result == ENDED) return ENDED;
+        if (result == TAKEN) {
+            n += stk_batch_count(batch);
+            const unsigned char *data = stk_batch_data(batch, "image");
+            if (data) touched = data[0];
+            (void)touched;
+            stk_batch_release(batch);
+        }
         now = seconds_now();
     }
     *samples_per_s = (double)n / (now - start);
     *n_out += n;
-    return true;
+    return result;
 }
 
-/* A fifth of the time warms caches and buffers up; the rest is measured in five parts, of which the median counts. */
+/* No part of the measurement is one, where batches take longer than it: then all that came counts, over all the time. */
+static void count_all(bench *b, int64_t n, double seconds)
+{
+    b->n_samples = n;
+    b->samples_per_s = b->least = b->most = (double)n / seconds;
+}
+
+/* A fifth of the time warms caches and buffers up; the rest is measured in five parts, of which the median counts. The
+ * first batch may take all of the time, which then goes on for half as long again. */
 static bool measure(const data_job *job, stk_loader *loader, bench *b)
 {
-    double rate[N_PARTS], part = 0.8 * (double)job->seconds / N_PARTS, warm;
-    const stk_batch *batch = stk_loader_next(loader);
-    if (!batch) return false;
+    double rate[N_PARTS], warm, start = seconds_now(), start_cpu = cpu_seconds();
+    const stk_batch *batch;
+    taken result = next_batch(loader, start + (double)job->seconds, &batch);
+    if (result == LATE)
+        (void)stk_fail(STK_IO, "no batch came within %lld s: the source is slow or does not answer (--seconds)",
+                       (long long)job->seconds);
+    if (result != TAKEN) return false;
+    int64_t n_all = stk_batch_count(batch);
     stk_batch_release(batch);
-    int64_t n_warm = 0;
-    if (!take(loader, 0.2 * (double)job->seconds, &warm, &n_warm)) return false;
+    stk_addresses_give_up_after(0);
+    double left = (double)job->seconds - (seconds_now() - start), part;
+    if (left < 0.5 * (double)job->seconds) left = 0.5 * (double)job->seconds;
+    part = 0.8 * left / N_PARTS;
+    result = take(loader, 0.2 * left, &warm, &n_all);
     double cpu = cpu_seconds();
-    for (int i = 0; i < N_PARTS; i++)
-        if (!take(loader, part, &rate[i], &b->n_samples)) return false;
-    b->cpu_us = (cpu_seconds() - cpu) / (double)b->n_samples * 1e6;
+    bool is_late = result == LATE;
+    for (int i = 0; i < N_PARTS && result != ENDED; i++) {
+        result = take(loader, part, &rate[i], &b->n_samples);
+        is_late = is_late || result == LATE;
+    }
+    if (result == ENDED) return false;
     qsort(rate, N_PARTS, sizeof(rate[0]), compare);
     b->samples_per_s = rate[N_PARTS / 2];
     b->least = rate[0];
     b->most = rate[N_PARTS - 1];
+    if (is_late && b->least <= 0) {
+        count_all(b, b->n_samples + n_all, seconds_now() - start);
+        cpu = start_cpu;
+    }
+    b->cpu_us = (cpu_seconds() - cpu) / (double)b->n_samples * 1e6;
     stk_loader_get_stats(loader, &b->stats);
     b->n_stages = stk_loader_get_stages(loader, b->stage, MOST_STAGES);
     return true;
@@ -170,7 +209,7 @@ int data_bench(data_job *job)
     config.n_epochs = 0;
     if (stk_loader_open(job->dataset, &config, &loader) != STK_OK) return cli_fail();
     bool ok = measure(job, loader, &b);
-    if (!ok) (void)stk_loader_status(loader); /* its text */
+    if (!ok) (void)stk_loader_status(loader); /* its text; that of one who was late stays */
     b.batch = stk_dataset_batch_size(job->dataset);
     stk_dataset_get_cache(job->dataset, &b.cache);
     if (ok && cli_has(job->args, "--json"))

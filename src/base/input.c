@@ -97,6 +97,7 @@ stk_status stk_input_read(const stk_input *input, uint64_t at, void *dst, size_t
     if (input->backend) return input->backend->read(input->backend_self, at, dst, n);
     if (input->fd >= 0) return read_all(input, input->fd, at, dst, n);
     int fd = open_file(input->path);
+    if (fd < 0 && errno == ENOENT) return stk_fail(STK_IO, "'%s' has gone while it was in use", input->path);
     if (fd < 0) return fail_read(input->path, errno);
     stk_status status = read_all(input, fd, at, dst, n);
     close(fd);

@@ -193,8 +193,8 @@ static const char *const no_index_files[] = {"auto", "none", NULL};
          .type = STK_KEY_MAP,                                                                                          \
          .may_change = true,                                                                                           \
          .keys = on_error_keys,                                                                                        \
-         .doc = "What becomes of a record that is corrupt or cannot be read: fail, skip or replace, or {policy: "      \
-                "skip, most: 100}. Default: fail."},                                                                   \
+         .doc = "What becomes of a record that is corrupt or has gone: fail, skip or replace, or {policy: "            \
+                "skip, most: 100}. A disk or server that fails stops the run in any case. Default: fail."},                                                                   \
     {                                                                                                                  \
         .name = "remainder", .type = STK_KEY_WORD, .words = remainder_words,                                           \
         .doc = "The samples that do not fill the last batch. Default: drop for train, keep for valid and test."        \

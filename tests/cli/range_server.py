@@ -17,6 +17,7 @@ class RangeServer:
     cut, stall, reset    half of the body and the end of the connection; nothing more for 3 s; a reset
     whole, range         200 and the whole file; bytes from elsewhere
     changed, silent      another ETag; the same, whatever If-Match says
+    hang, slow           no answer for half a minute; a body of 2 kB a second
     moved                301, as S3 does where a bucket lies in another region
 
     `list_period`: lists of objects never end, and come to the same token after N parts.
@@ -56,7 +57,7 @@ class RangeServer:
             if self.seen is not None:
                 self.seen.append(request.headers)
         fault = self.fault(n, request.path) if self.fault else None
-        time.sleep(self.latency_s)
+        time.sleep(30 if fault == "hang" else self.latency_s)
         if fault == "503":
             return self.send(request, 503, b"busy")
         if fault == "reset":
@@ -122,7 +123,11 @@ class RangeServer:
             body = body[:len(body) // 2]
             request.close_connection = True
         try:
-            request.wfile.write(body)
+            for at in range(0, 60000 if fault == "slow" else 0, 200):
+                request.wfile.write(body[at:at + 200])
+                request.wfile.flush()
+                time.sleep(0.1)
+            request.wfile.write(body if fault != "slow" else body[60000:])
             if fault == "stall":
                 request.wfile.flush()
                 time.sleep(3)

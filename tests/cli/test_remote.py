@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 
 from program import STOKER, accepted, begin, can_kill, check, end, killed as killed_at, losses, refused, run
 from range_server import RangeServer
@@ -69,6 +70,73 @@ def faults_that_are_told():
     server = RangeServer(".")
     refused(train(f"{server.url}/digits", "told"), 1, "stoker-pack.json", "(404)", "stoker pack FOLDER --out DIR")
     refused(train(f"{server.url}/packed/shard-*.tar", "told"), 1, "(404); web servers list no files")
+    server.close()
+
+
+def a_server_that_dies_is_no_corrupt_record():
+    """Under skip and replace, too, the run ends after six tries of one block, and passes over nothing."""
+    for policy in "skip", "replace":
+        for fault, part in ("dead", "6 times"), ("403", "refuses it"), ("404", "(404)"), ("changed", "has changed"):
+            empty_cache()
+            tries = {}
+
+            def answers(n, path):
+                if not path.endswith(".tar") or n <= 4:
+                    return None
+                tries[path] = tries.get(path, 0) + 1
+                return "reset" if fault == "dead" else fault
+            server = RangeServer(".", answers)
+            with open("dying.yaml", "w") as f:
+                f.write("data: {train: {source: {images: %s/bigpack}, shuffle: true, on_error: %s, "
+                        "stages: [{decode: {channels: 1}}]}}\nbatch: 50\n" % (server.url, policy))
+            done = refused(["data", "bench", "dying.yaml", "--seconds", "60"], 1, server.url, ".tar", part, lines=None)
+            check("skipped" not in done.stdout, f"{policy}, {fault}: nothing is passed over: {done.stdout}")
+            n = sum(tries.values())
+            check(0 < n < 200, f"{policy}, {fault}: the run ends with the first block that cannot be had: {n} requests")
+            server.close()
+
+
+def a_bench_ends_in_time():
+    """Of 2 s, whatever the server does. Its tries alone would take 6 s, or 90 where it hangs."""
+    def bench(name, code, fault, *parts):
+        empty_cache()
+        server = RangeServer(".", fault)
+        with open("late.yaml", "w") as f:
+            f.write("data: {train: {source: {images: %s/bigpack}, on_error: skip, stages: [{decode: {channels: 1}}]}}\n"
+                    "batch: 50\n" % server.url)
+        if fault is None:
+            server.close()
+        start = time.monotonic()
+        done = run("data", "bench", "late.yaml", "--seconds", "2")
+        seconds = time.monotonic() - start
+        check(done.returncode == code and all(part in done.stdout + done.stderr for part in parts),
+              f"a bench of a server that is {name}: {done.returncode}: {done.stdout}{done.stderr}")
+        check(seconds < 5.5, f"a bench of 2 s of a server that is {name} ends after {seconds:.1f} s")
+        server.close()
+
+    def later(fault):
+        return lambda n, path: fault if n > 5 and path.endswith(".tar") else None
+    bench("gone", 1, None, "stoker-pack.json")
+    bench("silent", 1, lambda n, path: "hang", "stoker-pack.json", "no whole answer came within the time that was given")
+    bench("silent later", 1, later("hang"), "within the time that was given")
+    bench("slow", 1, lambda n, path: "slow" if path.endswith(".tar") else None, "within the time that was given")
+    bench("slow later", 1, later("slow"), "within")
+    bench("resetting", 1, later("reset"), ".tar'")
+
+
+def bad_bytes_on_a_server_are_passed_over():
+    empty_cache()
+    shutil.copytree("packed", "torn")
+    shard = os.path.join("torn", sorted(name for name in os.listdir("torn") if name.endswith(".tar"))[0])
+    with open(shard, "r+b") as f:
+        data = bytearray(f.read())
+        at = data.index(b"\xff\xd8\xff")
+        data[at:at + 3] = b"bad"
+        f.seek(0)
+        f.write(data)
+    server = RangeServer(".")
+    accepted([*train(f"{server.url}/torn", "torn-run"), "--set", "data.train.on_error=skip", "--set", "epochs=1"],
+             "skipped 1 record", f"{server.url}/torn/", "not a JPEG")
     server.close()
 
 
@@ -135,5 +203,8 @@ a_pack_on_a_server()
 faults_that_pass()
 faults_that_are_told()
 killed_and_shared()
+a_server_that_dies_is_no_corrupt_record()
+bad_bytes_on_a_server_are_passed_over()
+a_bench_ends_in_time()
 damage_and_limit()
 end()

@@ -34,6 +34,11 @@ STK_API void stk_dataset_cache(stk_dataset *dataset, stk_cache_kind kind, const 
  * be read otherwise still goes into the cache folder: unpacked shards and blocks of remote files. Threads: any. */
 STK_API void stk_keep_data(bool keep);
 
+/* From now on what is asked of servers must come within that many seconds in all, in this process: then requests are
+ * broken off, none is tried again, and reading fails with STK_IO. 0: as long as six tries take, the default. For who
+ * must answer in time, whatever the network does. Threads: any. */
+STK_API void stk_addresses_give_up_after(double seconds);
+
 typedef struct stk_cache_stats {
     stk_cache_kind kind; /* as it was chosen; STK_CACHE_NONE: there is none, or no loader yet */
     char path[1024];     /* on disk */

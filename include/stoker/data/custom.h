@@ -2,6 +2,7 @@
  *
  * A function that cannot do its work returns another status than STK_OK, and says why with stk_fail: the error is then
  * one of that record, which stops the run with the record's name, or is counted and replaced with on_error skip.
+ * STK_IO says that the source itself fails, and stops it in any case.
  */
 #ifndef STOKER_DATA_CUSTOM_H
 #define STOKER_DATA_CUSTOM_H

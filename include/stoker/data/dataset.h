@@ -22,7 +22,7 @@ typedef struct stk_stage stk_stage;
 
 /* --- sources; each returns a new data set, never NULL (out of memory is an error like any other) --- */
 
-/* One sub-folder a class, classes sorted by name; JPEG and PNG files, sorted. Fields: "image" (encoded), "label" i32
+/* One sub-folder a class, classes sorted by name; JPEG, PNG and WebP files, sorted. Fields: "image" (encoded), "label" i32
  * []. */
 STK_API stk_dataset *stk_dataset_images(const char *folder);
 /* IDX files as MNIST comes, plain or .gz. Fields: "image" u8 [H,W,1], "label" i32 []. labels may be NULL. */
@@ -80,7 +80,7 @@ STK_API stk_stage *stk_stage_parse(const char *text);
 /* For a stage that is not used after all. Accepts NULL. */
 STK_API void stk_stage_free(stk_stage *stage);
 
-/* Encoded JPEG or PNG -> u8 [H,W,channels]; channels 1 (grey) or 3 (RGB); transparency is dropped. */
+/* Encoded JPEG, PNG or WebP -> u8 [H,W,channels]; channels 1 (grey) or 3 (RGB); transparency is dropped. */
 STK_API stk_stage *stk_decode(void);
 STK_API stk_stage *stk_decode_channels(int channels);
 /* exif: a JPEG is turned upright as its EXIF orientation says. */
@@ -184,7 +184,8 @@ STK_API stk_stage *stk_one_hot(int64_t n_classes);
 
 /* --- what was built --- */
 
-/* What becomes of a record that cannot be read or is corrupt. Which records those are depends on nothing but the data,
+/* What becomes of a record that is corrupt or has gone. A source that fails (STK_IO: a disk, a server) is no such record
+ * and always stops the run. Which records those are depends on nothing but the data,
  * so that any number of threads gives the same batches, and resuming does. */
 typedef enum stk_on_error {
     STK_ON_ERROR_STOP,   /* the run stops, naming the record */

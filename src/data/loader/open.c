@@ -214,6 +214,23 @@ static void start_tuner(stk_loader *loader, const stk_loader_config *config)
     if (loader->tunes) stk_ring_set_use(loader->work.ring, loader->tuner.n_slots, loader->tuner.n_threads);
 }
 
+/* In the loader's account, next to what other loaders of it have. */
+static stk_status probe(stk_work *work)
+{
+    stk_jpeg_reader *reader = stk_jpeg_reader_of_thread();
+    stk_memory *before = stk_memory_use(work->memory);
+    if (reader) stk_jpeg_reader_trim(reader);
+    stk_status status = stk_dataset_probe(work->dataset, work->want, work->probe_name);
+    if (status == STK_NO_MEMORY) {
+        stk_memory_begin_turn(work->memory);
+        status = stk_dataset_probe(work->dataset, work->want, work->probe_name);
+        stk_memory_end_turn(work->memory);
+    }
+    if (reader) stk_jpeg_reader_trim(reader);
+    (void)stk_memory_use(before);
+    return status;
+}
+
 /* Everything up to how large the ring is to be. */
 static stk_status plan_loader(stk_loader *loader, const stk_dataset *dataset, const stk_loader_config *config,
                               stk_budget *budget)
@@ -235,7 +252,7 @@ static stk_status plan_loader(stk_loader *loader, const stk_dataset *dataset, co
     STK_TRY(open_memory(loader, config));
     if (dataset->buckets.n) STK_TRY(make_plans(loader, 1));
     STK_TRY(stk_share_make(dataset, config, loader->plans, &work->share));
-    STK_TRY(stk_dataset_probe(dataset, work->want, work->probe_name));
+    STK_TRY(probe(work));
     if (stk_mixup_wanted(dataset) && dataset->on_error == STK_ON_ERROR_SKIP)
         STK_TRY(stk_fail(STK_INVALID, "mixed samples cannot be left out: replace corrupt records"));
     if (stk_mixup_wanted(dataset)) STK_TRY(stk_mixup_check(dataset, work->want));
@@ -308,6 +325,7 @@ done:
 void stk_loader_close(stk_loader *loader)
 {
     if (!loader) return;
+    atomic_store(&loader->work.is_closing, true);
     if (loader->work.ring) stk_ring_stop(loader->work.ring);
     for (int i = 0; i < loader->n_threads; i++)
         stk_thread_join(&loader->thread[i]);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/plain_number.h"
 #include "data/loader/budget.h"
+#include "data/remote/request.h"
 #include "trace/trace.h"
 
 /* A claim aims at this much work, next to which a compare-and-swap and two readings of the clock are nothing. */
@@ -318,6 +319,7 @@ void stk_worker_run(void *arg)
     stk_ring *ring = worker->work->ring;
     stk_claim claim;
     (void)stk_memory_use(worker->work->memory);
+    stk_request_stop_when(&worker->work->is_closing);
     stk_mutex_lock(&worker->tenant.lock);
     worker->decoder = stk_jpeg_reader_of_thread();
     stk_mutex_unlock(&worker->tenant.lock);

@@ -15,6 +15,7 @@ enum {
     RETRIES = 5,
     FIRST_PAUSE_MS = 200, /* doubled each time */
     MOST_PAUSE_MS = 60000,
+    MOST_PIECE_MS = 50,
 };
 
 bool stk_is_remote(const char *path)
@@ -161,9 +162,15 @@ static void pause_before(int i_try, double retry_after_s)
     ms *= 0.5 + 0.5 * (double)(draw >> 11) * 0x1p-53;
     if (retry_after_s * 1000 > ms) ms = retry_after_s * 1000;
     if (ms > MOST_PAUSE_MS) ms = MOST_PAUSE_MS;
-    struct timespec t = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)((int64_t)(ms * 1e6) % 1000000000)};
-    while (nanosleep(&t, &t) != 0)
-        ;
+    /* In pieces: whoever closes the data meanwhile need not wait for the next try. */
+    for (double left; ms > 0 && (left = 1000 * stk_request_seconds_left()) > 0;) {
+        double piece = ms < MOST_PIECE_MS ? ms : MOST_PIECE_MS;
+        if (piece > left) piece = left;
+        struct timespec t = {.tv_nsec = (long)(piece * 1e6)};
+        while (nanosleep(&t, &t) != 0)
+            ;
+        ms -= piece;
+    }
 }
 
 /* Until an answer is good or beyond hope. The caller frees a->text. */
@@ -176,6 +183,7 @@ static stk_status ask(const wish *w, stk_answer *a)
     *a = (stk_answer){0};
     for (int i_try = 0;; i_try++) {
         if (i_try > 0 && !moved) pause_before(i_try, a->retry_after_s);
+        if (i_try > 0 && stk_request_seconds_left() <= 0) return fail_answer(w, a, i_try);
         stk_text_free(&a->text);
         *a = (stk_answer){.dst = w->dst, .room = w->n};
         STK_RETURN_IF_ERROR(stk_request(&one, a));
@@ -212,6 +220,9 @@ stk_status stk_http_read(const char *url, const stk_http_file *file, uint64_t at
     if (n == 0) return STK_OK;
     stk_status status = ask(&(wish){url, "", file, at, n, dst, once}, &a);
     stk_text_free(&a.text);
+    /* It was there and was right: whatever is wrong now is wrong with the source, and not with a record of it. */
+    if (status == STK_CORRUPT || status == STK_NOT_FOUND || status == STK_UNSUPPORTED)
+        status = stk_fail(STK_IO, "%s", stk_error_text());
     if (latency_s) *latency_s = a.latency_s;
     if (seconds) *seconds = a.seconds;
     return status;

@@ -27,7 +27,8 @@ typedef struct stk_http_file {
 } stk_http_file;
 
 stk_status stk_http_stat(const char *url, stk_http_file *out);
-/* Bytes [at, at + n) of the file in that state: STK_CORRUPT when it has changed since. *latency_s and *seconds, of the
+/* Bytes [at, at + n) of the file in that state. STK_IO for all that goes wrong, a file that has changed or gone since
+ * included. *latency_s and *seconds, of the
  * whole, may be NULL. once: nothing is tried again. */
 stk_status stk_http_read(const char *url, const stk_http_file *file, uint64_t at, size_t n, void *dst, bool once,
                          double *latency_s, double *seconds);

@@ -13,11 +13,13 @@
 #include "data/remote/fetcher.h"
 #include "data/remote/http.h"
 #include "data/remote/listing.h"
+#include "data/remote/request.h"
 #include "data/remote/sign.h"
 #include "data/remote/store.h"
 
 /* A store gives a thousand objects with each part. */
 enum { SCHEME_BYTES = 5, MOST_TOKEN_BYTES = 8192, MOST_PARTS = 50000, MOST_OBJECTS = 1 << 25 };
+enum { WAIT_MS = 100 }; /* until one who waits looks whether it still should */
 
 bool stk_objects_is_pattern(const char *path)
 {
@@ -294,8 +296,13 @@ stk_status stk_objects_read(const stk_objects *objects, size_t i, void *dst)
     if (!a) return read_object(&objects->object[i], false, dst, &was_there);
     stk_mutex_lock(&a->lock);
     bool waits = a->state[i] == OBJECT_FETCHED_NOW;
-    while (a->state[i] == OBJECT_FETCHED_NOW)
-        stk_cond_wait(&a->fetched, &a->lock);
+    while (a->state[i] == OBJECT_FETCHED_NOW && stk_request_seconds_left() > 0)
+        (void)stk_cond_wait_ms(&a->fetched, &a->lock, WAIT_MS);
+    if (a->state[i] == OBJECT_FETCHED_NOW) {
+        stk_mutex_unlock(&a->lock);
+        return stk_fail(STK_IO, "cannot read '%s': it did not come within the time that was given",
+                        objects->object[i].path);
+    }
     bool was_read = a->state[i] == OBJECT_THERE;
     a->state[i] = OBJECT_THERE; /* as soon as this thread has it, which comes before the queue */
     stk_mutex_unlock(&a->lock);

@@ -42,7 +42,7 @@ void stk_objects_free(stk_objects *objects);
 stk_status stk_objects_start(stk_objects *objects);
 /* Object i will be read soon: begins to fetch it. False: enough is on its way. */
 bool stk_objects_fetch(const stk_objects *objects, size_t i);
-/* All bytes of object i into dst, [n_bytes]. STK_CORRUPT when it has changed since it was listed. */
+/* All bytes of object i into dst, [n_bytes]. STK_IO when it has changed since it was listed. */
 stk_status stk_objects_read(const stk_objects *objects, size_t i, void *dst);
 
 #endif

@@ -8,11 +8,13 @@
 #include "data/remote/cache.h"
 #include "data/remote/fetcher.h"
 #include "data/remote/http.h"
+#include "data/remote/request.h"
 #include "data/remote/store.h"
 
 enum {
     MOST_RUN = 16,   /* blocks in one request */
     LOOK_AHEAD = 32, /* blocks */
+    WAIT_MS = 100,   /* until one who waits looks whether it still should */
 };
 
 typedef enum block_state {
@@ -104,10 +106,12 @@ static stk_status read_block(remote *r, uint64_t number, size_t at, size_t n, vo
     stk_block_place place = place_of(r, number);
     stk_mutex_lock(&r->lock);
     bool waits = r->state[number] == BLOCK_FETCHED_NOW;
-    while (r->state[number] == BLOCK_FETCHED_NOW)
-        stk_cond_wait(&r->fetched, &r->lock);
+    while (r->state[number] == BLOCK_FETCHED_NOW && stk_request_seconds_left() > 0)
+        (void)stk_cond_wait_ms(&r->fetched, &r->lock, WAIT_MS);
+    bool is_late = r->state[number] == BLOCK_FETCHED_NOW;
     bool check = is_missing(r, number);
     stk_mutex_unlock(&r->lock);
+    if (is_late) return stk_fail(STK_IO, "cannot read '%s': it did not come within the time that was given", r->url);
     if (waits) stk_fetcher_note_wait();
     if (stk_cache_read(&place, check, at, n, dst)) {
         if (check) {

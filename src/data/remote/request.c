@@ -1,15 +1,33 @@
 /* See remote/request.h. */
 #include "data/remote/request.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "stoker/data/cache.h"
 
 static _Thread_local const _Atomic bool *stop_when;
+static _Atomic int64_t give_up_ns; /* 0: never */
 
 void stk_request_stop_when(const _Atomic bool *stop)
 {
     stop_when = stop;
+}
+
+void stk_addresses_give_up_after(double seconds)
+{
+    atomic_store(&give_up_ns, seconds > 0 ? stk_clock_ns() + (int64_t)(seconds * 1e9) : 0);
+}
+
+double stk_request_seconds_left(void)
+{
+    int64_t at = atomic_load(&give_up_ns);
+    if (stop_when && atomic_load(stop_when)) return 0;
+    if (at == 0) return STK_REQUEST_NO_END;
+    int64_t left = at - stk_clock_ns();
+    return left > 0 ? (double)left * 1e-9 : 0;
 }
 
 #ifdef STK_HAS_CURL
@@ -177,7 +195,7 @@ static stk_status make_headers(const stk_store_call *call, struct curl_slist **o
 static int ask_to_go_on(void *user, curl_off_t total, curl_off_t now, curl_off_t total_sent, curl_off_t sent)
 {
     (void)user, (void)total, (void)now, (void)total_sent, (void)sent;
-    return stop_when && *stop_when;
+    return stk_request_seconds_left() <= 0;
 }
 
 static void set_options(CURL *h, const stk_store_call *call, struct curl_slist *headers, stk_answer *a)
@@ -199,7 +217,9 @@ static void set_options(CURL *h, const stk_store_call *call, struct curl_slist *
     curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_SECONDS);
     curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES_PER_S);
     curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, stall_seconds);
-    curl_easy_setopt(h, CURLOPT_NOPROGRESS, stop_when ? 0L : 1L);
+    double left = stk_request_seconds_left();
+    if (left < STK_REQUEST_NO_END) curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)(left * 1000) + 1);
+    curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, ask_to_go_on);
     curl_easy_setopt(h, CURLOPT_USERAGENT, "stoker/" STK_VERSION);
 }
@@ -236,6 +256,8 @@ stk_status stk_request(const stk_store_ask *ask, stk_answer *a)
     if (result != CURLE_OK) snprintf(a->error, sizeof(a->error), "%s", error[0] ? error : curl_easy_strerror(result));
     if (a->header_bytes > MOST_HEADERS)
         snprintf(a->error, sizeof(a->error), "the answer's headers have more than %d KiB", MOST_HEADERS >> 10);
+    if (result != CURLE_OK && stk_request_seconds_left() <= 0)
+        snprintf(a->error, sizeof(a->error), "no whole answer came within the time that was given");
     take_times(h, a);
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, NULL);
     STK_TRY(stk_text_status(&a->text));

@@ -37,6 +37,9 @@ typedef struct stk_answer {
 
 /* Requests of this thread are broken off soon after *stop is true. Borrowed; NULL: they are not. */
 void stk_request_stop_when(const _Atomic bool *stop);
+#define STK_REQUEST_NO_END 1e9
+/* Until requests of this thread are broken off: by that, or by stk_addresses_give_up_after. 0: they are. */
+double stk_request_seconds_left(void);
 /* Fails only where no request could be made of it. */
 stk_status stk_request(const stk_store_ask *ask, stk_answer *answer);
 

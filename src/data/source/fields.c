@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/input.h"
+#include "data/remote/http.h"
+#include "data/remote/remote.h"
 
 stk_status stk_source_set_fields(stk_source *source, int64_t n_samples, const stk_array_field *fields, int n_fields)
 {
@@ -42,9 +44,29 @@ void stk_file_fetch(const char *path)
     close(fd);
 }
 
+/* A file that has gone is a record's error; a folder that has gone is the source's, as a disk that was taken out. */
+static bool has_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) return true;
+    char *folder = strndup(path, (size_t)(slash - path));
+    bool is_there = !folder || stk_path_is_dir(folder);
+    free(folder);
+    return is_there;
+}
+
 static stk_status fail_file(const char *path, int error)
 {
+    if (error == ENOENT && !has_folder(path))
+        return stk_fail(STK_IO, "cannot read '%s': its folder is not there", path);
     return stk_fail(error == ENOENT ? STK_NOT_FOUND : STK_IO, "cannot read '%s': %s", path, stk_errno_text(error));
+}
+
+stk_status stk_record_open(const char *path, stk_input *out)
+{
+    stk_status status = stk_open_input(path, true, out);
+    if (status != STK_NOT_FOUND || stk_is_remote(path) || has_folder(path)) return status;
+    return stk_fail(STK_IO, "cannot read '%s': its folder is not there", path);
 }
 
 stk_status stk_file_read_scratch(const char *path, stk_scratch *scratch, size_t *n)

@@ -40,5 +40,5 @@ void stk_source_name(const stk_source *source, int64_t i_record, uint64_t epoch,
 
 bool stk_record_can_skip(stk_status status)
 {
-    return status != STK_NO_MEMORY && status != STK_INTERNAL && status != STK_INTERRUPTED;
+    return status != STK_IO && status != STK_NO_MEMORY && status != STK_INTERNAL && status != STK_INTERRUPTED;
 }

@@ -25,7 +25,8 @@ enum { STK_RECORD_NAME_BYTES = 256 };
 /* The record's name, for messages. */
 void stk_source_name(const stk_source *source, int64_t i_record, uint64_t epoch, char *out, size_t out_bytes);
 
-/* True for an error of one record, which another record may replace; false where the next would fail alike. */
+/* True for an error of one record, which another record may replace; false where the next would fail alike, as after
+ * STK_IO: a disk or server that fails is no record's fault, and each try of it may take minutes. */
 bool stk_record_can_skip(stk_status status);
 
 #endif

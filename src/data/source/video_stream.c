@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/remote/remote.h"
+#include "data/source/fields.h"
 
 enum { BUFFER_BYTES = 64 << 10 };
 static const char containers[] = "mov,mp4,matroska,webm,avi,mpegts,mpeg,mpegvideo,flv,h264,hevc,m4v,ogg";
@@ -98,7 +98,7 @@ stk_status stk_video_stream_open(const char *path, stk_video_stream *s)
 {
     *s = (stk_video_stream){.input = {.fd = -1}};
     STK_RETURN_IF_ERROR(stk_video_load(&s->av));
-    STK_RETURN_IF_ERROR(stk_open_input(path, true, &s->input));
+    STK_RETURN_IF_ERROR(stk_record_open(path, &s->input));
     if (!(s->packet = s->av->av_packet_alloc())) return stk_fail_memory(sizeof(*s->packet));
     if (!(s->frame = s->av->av_frame_alloc())) return stk_fail_memory(sizeof(*s->frame));
     STK_RETURN_IF_ERROR(open_container(s));

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/input.h"
 #include "data/codec/npy.h"
+#include "data/source/fields.h"
 #include "data/source/shards.h"
 
 /* --- opening --- */
@@ -88,7 +88,7 @@ static stk_status read_start(const char *place, bool is_npy, bool canonical, stk
     size_t most = is_npy ? STK_NPY_MOST_HEADER : STK_NIFTI_HEADER;
     uint8_t *start = malloc(most);
     if (!start) return stk_fail_memory(most);
-    STK_TRY(stk_input_open(place, true, &input));
+    STK_TRY(stk_record_open(place, &input));
     size_t n = input.n_bytes < most ? (size_t)input.n_bytes : most;
     STK_TRY(stk_input_read(&input, 0, start, n));
     status = is_npy ? take_npy((stk_span){start, n}, input.n_bytes, v)
@@ -102,7 +102,7 @@ done:
 static stk_status unpack(const char *path, char **place)
 {
     stk_input packed = {0};
-    STK_RETURN_IF_ERROR(stk_input_open(path, true, &packed));
+    STK_RETURN_IF_ERROR(stk_record_open(path, &packed));
     stk_status status = stk_unpack_to_cache(&packed, place);
     stk_input_close(&packed);
     return status;
@@ -210,7 +210,7 @@ stk_status stk_volume_read(const stk_volume_file *v, const int64_t from[3], cons
     stk_input input = {0};
     stk_status status = STK_OK;
     if (!bytes) return STK_NO_MEMORY;
-    STK_TRY(stk_input_open(v->place, true, &input));
+    STK_TRY(stk_record_open(v->place, &input));
     for (int64_t channel = 0; channel < (v->channels_last ? 1 : v->n_channels); channel++)
         for (int64_t z = 0; z < b.size[0]; z++)
             STK_TRY(read_plane(v, &input, &b, z, channel, dtype, bytes + row, (double *)(void *)bytes, dst));

@@ -45,19 +45,19 @@ stk_status stk_budget_measure(const stk_work *work, size_t *out)
     worker->work = work;
     worker->decoder = stk_jpeg_reader_of_thread();
     stk_worker_trim(worker);
-    STK_TRY(stk_budget_row(work, &slot, &row));
     STK_TRY(stk_memory_new(left > SIZE_MAX - MEASURED_BEYOND ? SIZE_MAX : left + MEASURED_BEYOND, &memory));
     (void)stk_memory_use(memory);
+    STK_TRY(stk_budget_row(work, &slot, &row));
     /* One that is corrupt is for the run to report. */
     for (int64_t n = 0; n < MOST_MEASURED && n < dataset->order.count && status != STK_NO_MEMORY; n++)
         status = stk_worker_make(worker, stk_order_map(&dataset->order, NULL, 0, n), &slot, 0);
-    stk_worker_trim(worker);
-    (void)stk_memory_use(before);
     if (status == STK_NO_MEMORY) goto done;
     status = STK_OK;
     stk_memory_get_stats(memory, &stats);
-    *out = stats.peak_bytes + STK_WORKER_BYTES + stk_sequence_bytes(dataset->source);
+    *out = stats.peak_bytes - row.n_bytes + STK_WORKER_BYTES + stk_sequence_bytes(dataset->source);
 done:
+    stk_worker_trim(worker);
+    (void)stk_memory_use(before);
     stk_block_free(&row);
     free(worker);
     stk_memory_free(memory);
@@ -97,11 +97,13 @@ stk_status stk_budget_fit(const stk_work *work, stk_budget *b)
     size_t left = stk_memory_left(work->memory), worker_bytes = PLENTY + stk_sequence_bytes(work->dataset->source);
     b->worker_bytes = worker_bytes;
     if (fits(b, worker_bytes, left)) return STK_OK;
-    /* What other loaders' workers keep does not count: they give it back in turn. */
+    /* What other loaders' workers keep does not count: they give it back in turn, and wait while records are measured in
+     * what is left. */
     stk_memory_begin_turn(work->memory);
     left = stk_memory_left(work->memory);
+    stk_status status = stk_budget_measure(work, &worker_bytes);
     stk_memory_end_turn(work->memory);
-    STK_RETURN_IF_ERROR(stk_budget_measure(work, &worker_bytes));
+    STK_RETURN_IF_ERROR(status);
     b->worker_bytes = worker_bytes;
     while (!fits(b, worker_bytes, left)) {
         if (b->n_slots > b->least_slots)

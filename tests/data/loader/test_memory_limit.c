@@ -7,11 +7,14 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "data/fake.h"
+#include "data/loader/inside.h"
+#include "stoker/data/cache.h"
 #include "stoker/data/loader.h"
 #include "stoker/data/sources.h"
 
@@ -140,6 +143,78 @@ static void a_record_too_large_for_all_is_an_error(void **state)
     stk_dataset_free(dataset);
 }
 
+/* --- finding out what a pipeline needs --- */
+
+enum { HUNGRY_BYTES = 64 << 20 };
+static _Atomic size_t most_granted; /* to one record */
+
+/* Takes much for key 0, which is the first sample's, and that of all that are looked at for a cache. */
+static stk_status run_hungry(const void *params, const stk_stage_key *key, const stk_item *in, stk_item *out,
+                             stk_scratch *scratch)
+{
+    (void)params;
+    size_t n = key->i_sample == 0 ? HUNGRY_BYTES : 4096;
+    unsigned char *p = stk_scratch_get(scratch, n);
+    if (!p) return stk_fail_memory(n);
+    memset(p, 1, n);
+    if (n > atomic_load(&most_granted)) atomic_store(&most_granted, n);
+    memcpy(out->data, in->data, out->n_bytes);
+    return STK_OK;
+}
+
+static const stk_stage_class hungry_class = {.key = {.name = "hungry"},
+                                             .plan = plan_greedy,
+                                             .run = run_hungry,
+                                             .in_place = true};
+
+static stk_dataset *make_hungry(int64_t n_skipped, stk_cache_kind kind)
+{
+    stk_dataset *dataset = make_fake(64, NULL);
+    stk_dataset_skip(dataset, n_skipped);
+    stk_dataset_apply(dataset, fake_decode(), stk_stage_new(&hungry_class, NULL), fake_noise(), NULL);
+    stk_dataset_batch(dataset, 8, true);
+    stk_dataset_cache(dataset, kind, NULL);
+    assert_int_equal(stk_dataset_status(dataset), STK_OK);
+    return dataset;
+}
+
+static void measuring_keeps_the_limit(void **state)
+{
+    (void)state;
+    const stk_cache_kind kinds[] = {STK_CACHE_NONE, STK_CACHE_MEMORY, STK_CACHE_AUTO};
+    for (int64_t n_skipped = 0; n_skipped < 2; n_skipped++)
+        for (int i = 0; i < 3; i++) {
+            stk_dataset *dataset = make_hungry(n_skipped, kinds[i]);
+            stk_loader *loader;
+            stk_loader_memory need;
+            stk_loader_config config = {.n_threads = 2, .memory_limit_bytes = 32 << 20};
+            atomic_store(&most_granted, 0);
+            stk_status status = stk_loader_open(dataset, &config, &loader);
+            assert_int_equal(status, n_skipped == 0 ? STK_NO_MEMORY : STK_OK);
+            stk_loader_close(loader);
+            assert_int_equal(stk_loader_need(dataset, &config, &need), status);
+            assert_true(atomic_load(&most_granted) <= 4096);
+            stk_dataset_free(dataset);
+        }
+}
+
+/* What a cache looks at is charged to the loader's account, and all of it is given back. */
+static void looking_for_a_cache_is_in_the_account(void **state)
+{
+    (void)state;
+    stk_memory *memory;
+    stk_dataset *dataset = make_hungry(1, STK_CACHE_AUTO);
+    stk_loader *loader;
+    assert_int_equal(stk_memory_new(256 << 20, &memory), STK_OK);
+    stk_loader_config config = {.n_threads = 1, .memory = memory};
+    assert_int_equal(stk_loader_open(dataset, &config, &loader), STK_OK);
+    assert_true(stats_of(memory).peak_bytes >= HUNGRY_BYTES);
+    stk_loader_close(loader);
+    assert_int_equal(stats_of(memory).used_bytes, 0);
+    stk_memory_free(memory);
+    stk_dataset_free(dataset);
+}
+
 /* --- the process's own view --- */
 
 /* Of anonymous memory: mapped files do not count. */
@@ -252,6 +327,8 @@ int main(void)
         cmocka_unit_test(tight_limits_give_the_same_batches),
         cmocka_unit_test(a_large_record_waits_for_its_turn),
         cmocka_unit_test(a_record_too_large_for_all_is_an_error),
+        cmocka_unit_test(measuring_keeps_the_limit),
+        cmocka_unit_test(looking_for_a_cache_is_in_the_account),
         cmocka_unit_test(a_thousand_epochs_with_early_stops_are_flat),
         cmocka_unit_test(photos_keep_within_the_limit),
     };

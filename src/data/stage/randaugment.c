@@ -28,21 +28,29 @@ static bool has_sign(stk_augment_kind kind)
     return kind >= STK_AUGMENT_SHEAR_X && kind <= STK_AUGMENT_SHARPNESS;
 }
 
+/* Entry i of a table of N_MAGNITUDES from `from` to `to`, as torch.linspace has it: steps of f32, from the nearer end,
+ * rounded once. A threshold that is a whole number but for that rounding lies on the same side of it. */
+static double of_table(double from, double to, int i)
+{
+    float first = (float)from, last = (float)to, step = (last - first) / (N_MAGNITUDES - 1);
+    return i < N_MAGNITUDES / 2 ? (double)(float)((double)first + (double)step * i)
+                                : (double)(float)((double)last - (double)step * (N_MAGNITUDES - 1 - i));
+}
+
 double stk_augment_amount(stk_augment_kind kind, int magnitude, int64_t height, int64_t width)
 {
-    double share = (double)magnitude / (N_MAGNITUDES - 1);
     switch (kind) {
     case STK_AUGMENT_SHEAR_X:
-    case STK_AUGMENT_SHEAR_Y: return 0.3 * share;
-    case STK_AUGMENT_TRANSLATE_X: return 150.0 / 331 * (double)width * share;
-    case STK_AUGMENT_TRANSLATE_Y: return 150.0 / 331 * (double)height * share;
-    case STK_AUGMENT_ROTATE: return 30 * share;
-    case STK_AUGMENT_POSTERIZE: return 8 - nearbyint(4 * share);
-    case STK_AUGMENT_SOLARIZE: return 1 - share;
+    case STK_AUGMENT_SHEAR_Y: return of_table(0, 0.3, magnitude);
+    case STK_AUGMENT_TRANSLATE_X: return of_table(0, 150.0 / 331 * (double)width, magnitude);
+    case STK_AUGMENT_TRANSLATE_Y: return of_table(0, 150.0 / 331 * (double)height, magnitude);
+    case STK_AUGMENT_ROTATE: return of_table(0, 30, magnitude);
+    case STK_AUGMENT_POSTERIZE: return 8 - nearbyint(4 * (double)magnitude / (N_MAGNITUDES - 1));
+    case STK_AUGMENT_SOLARIZE: return of_table(1, 0, magnitude);
     case STK_AUGMENT_IDENTITY:
     case STK_AUGMENT_AUTOCONTRAST:
     case STK_AUGMENT_EQUALIZE: return 0;
-    default: return 0.9 * share;
+    default: return of_table(0, 0.9, magnitude);
     }
 }
 
@@ -90,7 +98,7 @@ void stk_augment_apply(stk_augment_kind kind, double amount, const uint8_t *src,
         break;
     case STK_AUGMENT_SHARPNESS: stk_tone_sharpness(1 + amount, src, dst, height, width, channels); break;
     case STK_AUGMENT_POSTERIZE: stk_tone_posterize((int)amount, src, dst, n * channels); break;
-    case STK_AUGMENT_SOLARIZE: stk_tone_solarize((int)ceil(255 * amount), src, dst, n * channels); break;
+    case STK_AUGMENT_SOLARIZE: stk_tone_solarize((int)ceilf((float)(255 * amount)), src, dst, n * channels); break;
     case STK_AUGMENT_AUTOCONTRAST: stk_tone_autocontrast(src, dst, n, channels); break;
     case STK_AUGMENT_EQUALIZE: stk_tone_equalize(src, dst, n, channels); break;
     default: memcpy(dst, src, (size_t)(n * channels));

@@ -2,7 +2,8 @@
 """Stoker's resizing beside the systems whose pixels it promises, on sizes and images drawn at random.
 
 usage: pixels.py draw N SEED OUT.json          compares with each of Pillow, OpenCV and TensorFlow that this Python has
-       pixels.py table IN.json...              docs/pixels.md
+       pixels.py table IN.json...              docs/pixels.md, up to torchvision's part
+       pixels.py torchvision IN.json           that part, of what tools/pixels_torchvision.py found
 
 Stoker's package must be importable (PYTHONPATH=build/python). A kind of resizing is drawn N times: sides of 1 to 500, half of them
 below 50; noise, black and white noise, or a smooth picture; 1 or 3 channels. Seed 1 is the one to tune with, others are there to judge.
@@ -117,13 +118,52 @@ def table(paths):
         print(f"| {r['like']} | {r['filter']} | {antialias} | {r['version']} | {worst} | {r['over']} | {100 * r['equal']:.2f} % |")
 
 
+TORCHVISION = """
+## torchvision's functions beside every stage that has one
+
+The same command draws {n} images for each line, sides of 8 to 120, noise, black and white noise and smooth pictures, with seed {seed}, and
+parameters for each: a stage draws them by its key, and torchvision's function gets the same numbers. Both work on u8, as torchvision's v2
+functions do on tensors; {version}, PyTorch {torch}. Images over: in which some value is further away than the line's bound.
+
+| Stage | {version} | Bound | Largest difference, of 255 | Images over | Values equal |
+|---|---|---:|---:|---:|---:|
+{rows}
+
+Where a line is over its bound, it is so by design:
+
+- `resize, bicubic`: Pillow's pixels, which torchvision does not have: its u8 rounds otherwise between the two passes, its f32 not at all, and
+  the two are up to 32 apart from each other on black and white noise. With `like: opencv` ours are those of its f32, rounded.
+- `resize, nearest` and the shears and turns of `randaugment`: a place half-way between two pixels falls to the one or the other by the last bit
+  of f32 in torchvision, and always to the right or lower one here. Nothing else differs.
+- `bilinear, fill`: at the image's edge a pixel is mixed from what is inside and the fill. torchvision weighs what is inside twice, by the share
+  m of it and again, and ends at m (m v + (1 - m) 0) + (1 - m) fill of a value v; ours is m v + (1 - m) fill, up to a quarter of the range away.
+  Without `fill` it does what ours does.
+
+`mixup` and `cutmix` belong to batches: `data/dataset/test_mixup` compares them with torchvision's MixUp and CutMix for given draws. There is no
+stage for `perspective`, `elastic` or `invert` alone; `posterize`, `solarize`, `equalize`, `autocontrast` and `sharpness` are operations of `randaugment`.
+"""
+
+
+def difference(worst):
+    return "0" if worst == 0 else f"{worst:.0f}" if worst >= 1 else f"{worst:.1e}"
+
+
+def torchvision(path):
+    rows = json.load(open(path))
+    lines = [f"| `{r['stage']}` | {r['counterpart']} | {r['most']:g} | {difference(r['worst'])} | {r['over']} | {100 * r['equal']:.2f} % |" for r in rows]
+    print(TORCHVISION.format(rows="\n".join(lines), **rows[0]), end="")
+
+
 def main():
     if len(sys.argv) == 5 and sys.argv[1] == "draw":
         draw(int(sys.argv[2]), sys.argv[3], sys.argv[4])
     elif len(sys.argv) > 2 and sys.argv[1] == "table":
         table(sys.argv[2:])
+    elif len(sys.argv) == 3 and sys.argv[1] == "torchvision":
+        torchvision(sys.argv[2])
     else:
         sys.exit(__doc__)
 
 
-main()
+if __name__ == "__main__":
+    main()

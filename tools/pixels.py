@@ -133,11 +133,13 @@ Where a line is over its bound, it is so by design:
 
 - `resize, bicubic`: Pillow's pixels, which torchvision does not have: its u8 rounds otherwise between the two passes, its f32 not at all, and
   the two are up to 32 apart from each other on black and white noise. With `like: opencv` ours are those of its f32, rounded.
-- `resize, nearest` and the shears and turns of `randaugment`: a place half-way between two pixels falls to the one or the other by the last bit
-  of f32 in torchvision, and always to the right or lower one here. Nothing else differs.
-- `bilinear, fill`: at the image's edge a pixel is mixed from what is inside and the fill. torchvision weighs what is inside twice, by the share
-  m of it and again, and ends at m (m v + (1 - m) 0) + (1 - m) fill of a value v; ours is m v + (1 - m) fill, up to a quarter of the range away.
-  Without `fill` it does what ours does.
+- `nearest`, and the shears and turns of `randaugment`, which are by the nearest: a place half-way between two pixels falls to the one or the
+  other by the last bit of f32 in torchvision; here as in Pillow and OpenCV where resized, and to the right and lower one where turned. All rows
+  that differ under ShearX are of such places, to 1e-6 of a pixel.
+- `bilinear, fill`: at the image's edge a pixel is mixed from a share m of what is inside, v, and the fill. Here that is m v + (1 - m) fill;
+  torchvision weighs what is inside twice, m m v + (1 - m) fill, up to a quarter of the range (64) away. Without `fill` it does what is done here.
+- `color_jitter, all four`: a value that one operation rounds to the other side is 1 off, and those behind it multiply that, up to 4.
+- `random_resized_crop`: 2 in one image of all, of black and white noise, as `resize` has beside Pillow.
 
 `mixup` and `cutmix` belong to batches: `data/dataset/test_mixup` compares them with torchvision's MixUp and CutMix for given draws. There is no
 stage for `perspective`, `elastic` or `invert` alone; `posterize`, `solarize`, `equalize`, `autocontrast` and `sharpness` are operations of `randaugment`.

@@ -27,6 +27,12 @@ const char *stk_errno_text(int error);
         if (status != STK_OK) goto done;                                                                               \
     } while (0)
 
+/* At the head of a function of the interface: what its caller must give. */
+#define STK_NEED(pointer)                                                                                              \
+    do {                                                                                                               \
+        if (!(pointer)) return stk_fail(STK_INVALID, "'%s' is missing", #pointer);                                     \
+    } while (0)
+
 /* In a function with nothing to release. */
 #define STK_RETURN_IF_ERROR(expression)                                                                                \
     do {                                                                                                               \

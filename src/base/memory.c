@@ -30,6 +30,7 @@ enum { LEAST_AUTOMATIC = 64 << 20 };
 
 stk_status stk_memory_new(size_t limit_bytes, stk_memory **out)
 {
+    STK_NEED(out);
     *out = NULL;
     stk_memory *memory = calloc(1, sizeof(*memory));
     if (!memory) return stk_fail_memory(sizeof(*memory));
@@ -64,6 +65,7 @@ void stk_memory_free(stk_memory *memory)
 
 void stk_memory_get_stats(const stk_memory *memory, stk_memory_stats *out)
 {
+    if (!out) return;
     if (!memory) {
         *out = (stk_memory_stats){0};
         return;

@@ -22,6 +22,7 @@ bool stk_is_unprintable(const unsigned char *p, int n)
 
 int stk_printable_character(const char *text, char out[STK_PRINTABLE_BYTES])
 {
+    if (!text || !out) return 0;
     const unsigned char *p = (const unsigned char *)text;
     int n = stk_character_bytes(p);
     char letter = *p == '\n' ? 'n' : *p == '\t' ? 't' : *p == '\r' ? 'r' : 0;
@@ -73,6 +74,7 @@ static const char *copy(const char *text, bool keeps_lines, char *out, size_t ca
 
 const char *stk_printable(const char *text, char *out, size_t capacity)
 {
+    if (!text || !out) return "";
     return copy(text, false, out, capacity);
 }
 

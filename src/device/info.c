@@ -36,6 +36,7 @@ static void fill(const stk_device *device, stk_device_info *out)
 
 stk_status stk_device_get_info(int i, stk_device_info *out)
 {
+    STK_NEED(out);
     int k = 0, number = i;
     while (number >= 0 && stk_device_classes[k] && number >= n_entries(stk_device_classes[k]))
         number -= n_entries(stk_device_classes[k++]);

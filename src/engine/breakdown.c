@@ -154,6 +154,7 @@ stk_status stk_program_break_down(const stk_program *program, stk_memory_plan *o
 
 void stk_memory_plan_free(stk_memory_plan *plan)
 {
+    if (!plan) return;
     free(plan->layer);
     *plan = (stk_memory_plan){0};
 }

@@ -93,6 +93,8 @@ static stk_status make_room(stk_classifier *c)
 
 stk_status stk_classifier_open(const char *file, const stk_classifier_options *options, stk_classifier **out)
 {
+    STK_NEED(file);
+    STK_NEED(out);
     static const stk_classifier_options default_value = {.device = NULL};
     stk_safetensors_file *weights = NULL;
     stk_status status;

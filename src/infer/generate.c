@@ -159,6 +159,8 @@ stk_engine *stk_generator_engine(stk_generator *generator)
 stk_status stk_generator_new(const stk_transformer_config *config, uint64_t seed, const stk_generator_options *options,
                              stk_generator **out)
 {
+    STK_NEED(config);
+    STK_NEED(out);
     stk_generator_options o = options ? *options : (stk_generator_options){0};
     stk_device_config device = {.n_threads = o.n_threads};
     stk_status status;

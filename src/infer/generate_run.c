@@ -81,6 +81,8 @@ done:
 
 stk_status stk_generator_open(const char *run, const stk_generator_options *options, stk_generator **out)
 {
+    STK_NEED(run);
+    STK_NEED(out);
     stk_generator_options o = options ? *options : (stk_generator_options){0};
     stk_recipe *recipe = NULL;
     stk_generator *g = NULL;
@@ -119,6 +121,8 @@ static const char *find_stage(const stk_yaml_node *stages)
 
 stk_status stk_run_tokenizer(const char *run, char **path)
 {
+    STK_NEED(run);
+    STK_NEED(path);
     stk_recipe *recipe = NULL;
     stk_status status;
     *path = NULL;

@@ -15,6 +15,7 @@ stk_sampling stk_sampling_default(void)
 
 stk_status stk_sampling_check(const stk_sampling *s)
 {
+    STK_NEED(s);
     if (!(s->temperature >= 0) || isinf(s->temperature))
         return stk_fail(STK_INVALID, "the temperature is %g, and must be 0 or more", s->temperature);
     if (s->top_k < 0) return stk_fail(STK_INVALID, "top_k is %lld, and must be 0 (all) or more", (long long)s->top_k);

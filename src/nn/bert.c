@@ -44,6 +44,7 @@ static const char *const size_words[] = {SIZES(X) NULL};
 
 bool stk_bert_size(const char *size, stk_transformer_config *out)
 {
+    if (!size || !out) return false;
 #define X(name, layers, heads, width) {layers, heads, width, 0, 30522, 512, 0.1, 0},
     static const stk_transformer_config sizes[] = {SIZES(X)};
 #undef X

@@ -53,6 +53,7 @@ static const char *const size_words[] = {SIZES(X) NULL};
 
 bool stk_gpt2_size(const char *size, stk_transformer_config *out)
 {
+    if (!size || !out) return false;
 #define X(name, layers, heads, width) {layers, heads, width, 0, 50257, 1024, 0, 0},
     static const stk_transformer_config sizes[] = {SIZES(X)};
 #undef X

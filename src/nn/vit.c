@@ -68,6 +68,7 @@ static const char *const size_words[] = {SIZES(X) NULL};
 
 bool stk_vit_size(const char *size, stk_vit_config *out)
 {
+    if (!size || !out) return false;
 #define X(name, layers, heads, patch, width) {layers, heads, patch, width, 0, 0, 0, 0},
     static const stk_vit_config sizes[] = {SIZES(X)};
 #undef X

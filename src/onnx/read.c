@@ -183,6 +183,8 @@ stk_status stk_onnx_read_file(const char *path, stk_onnx_take_fn take, void *con
 
 stk_status stk_onnx_open(const char *path, const stk_onnx_options *options, stk_onnx **out)
 {
+    STK_NEED(path);
+    STK_NEED(out);
     opening o = {options, out};
     return stk_onnx_read_file(path, import, &o);
 }

@@ -4,6 +4,7 @@
 
 stk_status stk_loss_scale_check(const stk_loss_scale *s)
 {
+    STK_NEED(s);
     if ((unsigned)s->kind > STK_LOSS_SCALE_DYNAMIC)
         return stk_fail(STK_INVALID, "loss scale: there is no kind %d", (int)s->kind);
     if (s->kind == STK_LOSS_SCALE_NONE) return STK_OK;

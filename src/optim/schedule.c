@@ -70,6 +70,7 @@ stk_schedule stk_schedule_fill(stk_schedule_kind kind, stk_schedule settings)
 
 stk_status stk_schedule_check(const stk_schedule *settings)
 {
+    STK_NEED(settings);
     if (!stk_schedule_class_of(settings->kind))
         return stk_fail(STK_INVALID, "schedule: there is no kind %d", (int)settings->kind);
     for (int i = 0; i < N_NUMBERS; i++)

@@ -50,6 +50,7 @@ static const char *name_of(const row *r)
 
 bool stk_known_model_get(int i, stk_known_model *out)
 {
+    if (!out) return false;
     row r;
     if (!get_row(i, &r)) return false;
     *out = (stk_known_model){name_of(&r), r.sample->of};
@@ -152,6 +153,8 @@ static stk_status show_layers(const stk_graph *graph, void (*on_line)(void *user
 stk_status stk_known_model_show(const char *name, bool layers, void (*on_line)(void *user, const stk_model_line *line),
                                 void *user)
 {
+    STK_NEED(name);
+    STK_NEED(on_line);
     stk_recipe *recipe = NULL;
     stk_dataset *train = NULL;
     stk_model *model = NULL;

@@ -27,6 +27,10 @@ done:
 stk_status stk_recipe_dataset(const char *path, const char *const *set, int n_set, const char *part, stk_dataset **out,
                               stk_loader_config *config)
 {
+    STK_NEED(path);
+    STK_NEED(part);
+    STK_NEED(out);
+    STK_NEED(config);
     stk_recipe *recipe;
     stk_status status;
     int i_part;
@@ -44,6 +48,9 @@ done:
 
 stk_status stk_recipe_source(const char *path, const char *const *set, int n_set, const char *part, stk_dataset **out)
 {
+    STK_NEED(path);
+    STK_NEED(part);
+    STK_NEED(out);
     stk_recipe *recipe;
     stk_memory *own = NULL;
     stk_status status;

@@ -148,6 +148,7 @@ static void print_kinds(const section *s, stk_text *out)
 
 stk_status stk_recipe_reference(char **out)
 {
+    STK_NEED(out);
     const stk_key *key;
     stk_text text = {0};
     sections *all = calloc(1, sizeof(*all));

@@ -13,7 +13,7 @@ static const char rest[] =
     "\n"
     "data:\n"
     "  train:\n"
-    "    source: {images: data/digits/train}   # a folder with one sub-folder for each class, of JPEG or PNG files\n"
+    "    source: {images: data/digits/train}   # a folder with one sub-folder for each class, of JPEG, PNG or WebP files\n"
     "    shuffle: true                         # (stoker get digits --out data/digits makes this one)\n"
     "    stages:                               # what is done to each image, in this order\n"
     "      - decode: {channels: 1}             # 1: grey, 3: colour\n"
@@ -37,6 +37,8 @@ static const char rest[] =
 
 stk_status stk_recipe_starter(const char *name, char **out)
 {
+    STK_NEED(name);
+    STK_NEED(out);
     stk_text text = {0};
     *out = NULL;
     stk_text_add(&text, top, name, name, name);

@@ -194,6 +194,9 @@ static stk_status describe(const stk_run *run, stk_description *out)
 stk_status stk_run_export_safetensors(const char *folder, const char *out, const stk_run_options *run_options,
                                       const stk_export_options *options, stk_export_report *report)
 {
+    STK_NEED(folder);
+    STK_NEED(out);
+    STK_NEED(report);
     static const stk_export_options none = {.names = NULL};
     char step[32];
     stk_export_source source = {0};

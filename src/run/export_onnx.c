@@ -90,6 +90,9 @@ static stk_status save(stk_export_source *source, const stk_graph *graph, const 
 stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_run_options *run_options,
                                const stk_export_options *options, stk_export_report *report)
 {
+    STK_NEED(folder);
+    STK_NEED(out);
+    STK_NEED(report);
     static const stk_export_options none = {.names = NULL};
     stk_export_source source = {0};
     stk_onnx_export_report written;

@@ -227,6 +227,8 @@ static stk_status open_and_name(const recipe_place *place, const stk_run_options
 
 stk_status stk_run_open(const char *recipe, const stk_run_options *options, stk_run **out)
 {
+    STK_NEED(recipe);
+    STK_NEED(out);
     return open_and_name(&(recipe_place){.path = recipe}, options, out);
 }
 
@@ -364,6 +366,8 @@ done:
 
 stk_status stk_run_load(const char *folder, const stk_run_options *options, stk_run **out)
 {
+    STK_NEED(folder);
+    STK_NEED(out);
     stk_run *run;
     stk_status status;
     *out = NULL;

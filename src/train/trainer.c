@@ -419,6 +419,7 @@ static int64_t count_tokens(const stk_trainer *trainer)
 
 void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
 {
+    if (!out) return;
     if (!trainer) {
         *out = (stk_train_result){0};
         return;

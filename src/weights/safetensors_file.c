@@ -245,6 +245,8 @@ static stk_status settle_path(const char *path, char out[PATH_BYTES])
 
 stk_status stk_safetensors_open(const char *path, stk_safetensors_file **out)
 {
+    STK_NEED(path);
+    STK_NEED(out);
     char settled[PATH_BYTES];
     stk_status status;
     *out = NULL;
@@ -350,6 +352,8 @@ done:
 
 stk_status stk_safetensors_read(const stk_safetensor *tensor, stk_dtype dtype, const int32_t *permutation, void *dst)
 {
+    STK_NEED(tensor);
+    STK_NEED(dst);
     bool is_turned = false, keeps_first = true;
     for (int i = 0; permutation && i < tensor->shape.rank; i++) {
         is_turned |= permutation[i] != i;

@@ -246,5 +246,7 @@ done:
 stk_status stk_safetensors_write(const char *path, const stk_safetensors_entry_out *tensors, int64_t n_tensors,
                                  const stk_safetensors_options *options, int64_t *n_files)
 {
+    STK_NEED(path);
+    if (n_tensors > 0) STK_NEED(tensors);
     return stk_safetensors_write_by(path, tensors, n_tensors, options, NULL, NULL, n_files);
 }

@@ -2,7 +2,7 @@
    test_null_calls.py CC INCLUDE_FOLDER LIBRARY [FUNCTION]
 
 Each call is a process of its own, twice: with NULL handles and empty texts and structs, and with NULL for every pointer. The second
-leaves out the functions whose header takes an array, a text or a place for granted (GRANTED)."""
+leaves out GRANTED alone."""
 import re
 import subprocess
 import sys
@@ -11,16 +11,9 @@ from pathlib import Path
 
 SECONDS = 20
 
-# What takes a place for its result, or an array, for granted, as C's own library does.
+# A stream of random numbers is a value on the caller's stack, and made in inner loops: it is taken for granted.
 GRANTED = set("""
-stk_bert_size stk_classifier_open stk_cuda_library_at stk_dataset_get_cache stk_device_get_info stk_download
-stk_generator_new stk_generator_open stk_gpt2_size stk_known_model_get stk_known_model_show stk_loader_get_stats
-stk_loss_scale_check stk_memory_get_stats stk_memory_new stk_memory_plan_free stk_onnx_open stk_pack_verify stk_printable
-stk_printable_character stk_random_affine stk_random_erasing stk_recipe_dataset stk_recipe_reference stk_recipe_source
-stk_recipe_starter stk_resize_with stk_rng_below stk_rng_normal stk_rng_u32 stk_rng_uniform stk_run_export_onnx
-stk_run_export_safetensors stk_run_import stk_run_load stk_run_open stk_run_tokenizer stk_safetensors_open
-stk_safetensors_read stk_safetensors_write stk_sampling_check stk_schedule_check stk_synthetic_write stk_tokenizer_open
-stk_trainer_get_result stk_vit_size stk_wheel_find
+stk_rng_below stk_rng_normal stk_rng_u32 stk_rng_uniform
 """.split())
 
 HARNESS = r"""

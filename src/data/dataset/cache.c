@@ -19,6 +19,7 @@ void stk_dataset_cache(stk_dataset *dataset, stk_cache_kind kind, const char *pa
 
 void stk_dataset_get_cache(const stk_dataset *dataset, stk_cache_stats *out)
 {
+    if (!out) return;
     if (!dataset) {
         *out = (stk_cache_stats){0};
         return;

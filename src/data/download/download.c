@@ -329,6 +329,8 @@ done:
 stk_status stk_download(const stk_download_set *set, const char *folder, const char *mirror, stk_download_fn progress,
                         void *user)
 {
+    STK_NEED(set);
+    STK_NEED(folder);
     char fetched[PATH_BYTES];
     bool is_there = false;
     if (set->form == STK_DOWNLOAD_FILES) return fetch_to(set, folder, mirror, progress, user);

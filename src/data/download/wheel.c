@@ -135,6 +135,8 @@ static stk_status find_newest(const json_t *root, const char *from, int major, s
 
 stk_status stk_wheel_find(const char *package, int major, const char *index, stk_wheel *out)
 {
+    STK_NEED(package);
+    STK_NEED(out);
     char from[PATH_BYTES];
     json_t *root;
     *out = (stk_wheel){0};

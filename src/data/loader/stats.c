@@ -5,6 +5,7 @@
 
 void stk_loader_get_stats(const stk_loader *loader, stk_loader_stats *out)
 {
+    if (!out) return;
     if (!loader) {
         *out = (stk_loader_stats){0};
         return;

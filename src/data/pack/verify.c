@@ -57,6 +57,8 @@ done:
 
 stk_status stk_pack_verify(const char *folder, const stk_pack_options *options, stk_pack_progress *result)
 {
+    STK_NEED(folder);
+    STK_NEED(result);
     stk_status status;
     stk_pack_manifest m;
     verifier v = {.buffer = malloc(CHUNK_BYTES)};

@@ -173,6 +173,7 @@ static stk_stage *make(const stk_stage_class *class, const stk_random_affine_con
 
 stk_stage *stk_random_affine(const stk_random_affine_config *config)
 {
+    if (!config) return stk_stage_new_failed(STK_INVALID, "random_affine: the settings are missing");
     return make(&stk_stage_random_affine, config);
 }
 

@@ -99,6 +99,7 @@ stk_random_erasing_config stk_random_erasing_config_default(void)
 
 stk_stage *stk_random_erasing(const stk_random_erasing_config *config)
 {
+    if (!config) return stk_stage_new_failed(STK_INVALID, "random_erasing: the settings are missing");
     const stk_random_erasing_config *c = config;
     if (!(c->chance >= 0 && c->chance <= 1))
         return stk_stage_new_failed(STK_INVALID, "random_erasing: chance %g is not between 0 and 1", c->chance);

@@ -134,6 +134,7 @@ stk_resize_config stk_resize_config_default(void)
 
 stk_stage *stk_resize_with(const stk_resize_config *config)
 {
+    if (!config) return stk_stage_new_failed(STK_INVALID, "resize: the settings are missing");
     const stk_resize_config *c = config;
     bool by_shorter = c->shorter != 0;
     int64_t least = by_shorter ? c->shorter : c->height < c->width ? c->height : c->width;

@@ -69,6 +69,8 @@ static stk_status check_count(const char *name, const char *part, int64_t n)
 
 stk_status stk_synthetic_write(const char *name, const char *out_dir, const stk_synthetic_config *config)
 {
+    STK_NEED(name);
+    STK_NEED(out_dir);
     int i = 0;
     stk_status status;
     stk_new_folder folder = {.lock_fd = -1};

@@ -174,6 +174,7 @@ done:
 
 stk_status stk_tokenizer_open(const char *path, const stk_tokenizer_config *config, stk_tokenizer **out)
 {
+    STK_NEED(out);
     stk_tokenizer_config default_value = stk_tokenizer_config_default();
     char file[PATH_MAX];
     *out = NULL;

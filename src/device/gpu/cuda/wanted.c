@@ -23,6 +23,7 @@ int stk_cuda_driver_major(void)
 
 stk_status stk_cuda_library_at(int i, int major, stk_cuda_library *out)
 {
+    STK_NEED(out);
     *out = (stk_cuda_library){0};
     if (i < 0 || i >= N_WANTED) return stk_fail(STK_NOT_FOUND, "there is no library number %d", i);
     if (major < OLDEST_MAJOR) return stk_fail(STK_INVALID, "CUDA %d: 12 is the oldest", major);

@@ -18,9 +18,9 @@ if(TARGET stoker_shared)
 
   # What libstoker.a needs, as it was found here; FFmpeg is loaded when the first video is opened, and not linked. These are
   # libraries and not modules of pkg-config (Requires.private), which would ask for the static libraries that libcurl was made of.
-  set(private_names ${JPEG_LIBRARIES} ${PNG_LIBRARIES} ${YAML_LIBRARIES} ${ZLIB_LIBRARIES} ${JANSSON_LIBRARIES} ${ISAL_LIBRARIES} ${UTF8PROC_LIBRARIES})
+  set(private_names ${JPEG_LIBRARIES} ${PNG_LIBRARIES} ${YAML_LIBRARIES} ${ZLIB_LIBRARIES} ${JANSSON_LIBRARIES} ${ISAL_LIBRARIES} ${UTF8PROC_LIBRARIES} ${WEBP_LIBRARIES})
   set(private_folders ${JPEG_LIBRARY_DIRS} ${PNG_LIBRARY_DIRS} ${YAML_LIBRARY_DIRS} ${ZLIB_LIBRARY_DIRS} ${JANSSON_LIBRARY_DIRS}
-                      ${ISAL_LIBRARY_DIRS} ${UTF8PROC_LIBRARY_DIRS})
+                      ${ISAL_LIBRARY_DIRS} ${UTF8PROC_LIBRARY_DIRS} ${WEBP_LIBRARY_DIRS})
   if(CURL_FOUND)
     list(APPEND private_names ${CURL_LIBRARIES} ${CRYPTO_LIBRARIES})
     list(APPEND private_folders ${CURL_LIBRARY_DIRS} ${CRYPTO_LIBRARY_DIRS})
@@ -97,7 +97,7 @@ function(stoker_summary)
                  "libyaml ${YAML_VERSION}, zlib ${ZLIB_VERSION}, jansson ${JANSSON_VERSION}, ISA-L ${ISAL_VERSION}")
   set(present "")
   set(absent "")
-  foreach(pair "OpenMP=${OpenMP_C_FOUND}" "libcurl=${CURL_FOUND}" "libutf8proc=${UTF8PROC_FOUND}" "libcrypto=${CRYPTO_FOUND}" "FFmpeg=${VIDEO_FOUND}" "ONNX (protobuf-c)=${ONNX_FOUND}" "cmocka (tests)=${CMOCKA_FOUND}" ${STOKER_OPTIONAL})
+  foreach(pair "OpenMP=${OpenMP_C_FOUND}" "libwebp=${WEBP_FOUND}" "libcurl=${CURL_FOUND}" "libutf8proc=${UTF8PROC_FOUND}" "libcrypto=${CRYPTO_FOUND}" "FFmpeg=${VIDEO_FOUND}" "ONNX (protobuf-c)=${ONNX_FOUND}" "cmocka (tests)=${CMOCKA_FOUND}" ${STOKER_OPTIONAL})
     string(REGEX MATCH "^(.*)=(.*)$" _ "${pair}")
     set(name "${CMAKE_MATCH_1}")
     if(CMAKE_MATCH_2)

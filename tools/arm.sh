@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 SUITE=bookworm
 LIBRARIES="libc6-dev,libstdc++-12-dev,libgcc-12-dev,libgomp1,libdnnl-dev,libjpeg62-turbo-dev,libpng-dev,libyaml-dev,zlib1g-dev,\
-libjansson-dev,libisal-dev,libcurl4-openssl-dev,libssl-dev,libutf8proc-dev,libprotobuf-c-dev,libonnx-dev,libcmocka-dev"
+libjansson-dev,libisal-dev,libwebp-dev,libcurl4-openssl-dev,libssl-dev,libutf8proc-dev,libprotobuf-c-dev,libonnx-dev,libcmocka-dev"
 TESTS="test_half test_processor test_cpu_reduce test_cpu_program test_cpu_device test_jpeg test_jpeg_crop test_resize_filters \
 test_op_gradients:cpu test_cpu_conv2d test_op_values:cpu"
 folder=$PWD/build-arm64

@@ -102,13 +102,13 @@ class Dataset:
 
     @classmethod
     def images(cls, folder):
-        """A folder with one sub-folder for each class. Fields: "image" (a JPEG or PNG file), "label" int32 []."""
+        """A folder with one sub-folder for each class. Fields: "image" (a JPEG, PNG or WebP file), "label" int32 []."""
         text = _text({"images": os.fspath(folder)})
         return cls(lambda: _core.parse(text))
 
     @classmethod
     def files(cls, paths, **keys):
-        """JPEG and PNG files: paths, folders and patterns, one or a list. `by="folder"` or `labels=FILE` for labels."""
+        """JPEG, PNG and WebP files: paths, folders and patterns, one or a list. `by="folder"` or `labels=FILE` for labels."""
         paths = [os.fspath(p) for p in paths] if isinstance(paths, (list, tuple)) else os.fspath(paths)
         text = _text({"files": {"paths": paths, **keys}})
         return cls(lambda: _core.parse(text))

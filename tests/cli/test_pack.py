@@ -8,7 +8,7 @@ import os
 import shutil
 import tarfile
 
-from program import accepted, begin, check, end, refused
+from program import accepted, begin, check, end, refused, run
 
 
 def packing():
@@ -63,8 +63,43 @@ def sources():
     refused(["pack", "small.yaml", "--out", "other", "--split", "valid"], 1, "no part 'valid'")
 
 
+def webp():
+    """WebP files are images like others: found in folders, verified, packed as they are, made JPEG where they change."""
+    corpus = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz", "corpus", "webp")
+    for name in "lossy", "lossless", "lossy_alpha", "animation", "cut":
+        folder = "webp-bad" if name in ("animation", "cut") else "webp"
+        os.makedirs(f"{folder}/a", exist_ok=True)
+        shutil.copy(os.path.join(corpus, f"{name}.webp"), f"{folder}/a/{name}.webp")
+    done = run("data", "verify", "webp")
+    if "no libwebp" in done.stdout + done.stderr:
+        check("libwebp-dev" in done.stdout + done.stderr, "a build without libwebp says what it lacks")
+        print("SKIP: this build has no libwebp")
+        return
+    check(done.returncode == 0 and "all 3 records are whole" in done.stdout, f"verify of WebP: {done.stdout}{done.stderr}")
+    done = run("data", "verify", "webp-bad")
+    text = done.stdout + done.stderr
+    check(done.returncode == 1 and "animation.webp" in text and "an animated WebP" in text and "cut.webp" in text
+          and "truncated WebP" in text, f"verify of damaged WebP: {text}")
+    accepted(["pack", "webp", "--out", "webp-pack"], "packed 3 images")
+    with tarfile.open("webp-pack/shard-00000.tar") as shard:
+        names = [name for name in shard.getnames() if not name.endswith(".cls")]
+        check(len(names) == 3 and all(name.endswith(".webp") for name in names), f"members: {names}")
+    with open("webp.yaml", "w") as f:
+        f.write("data: {train: {source: {images: webp}, stages: [decode, {resize: {size: 8}}]}}\nbatch: 3\n")
+    sheets = []
+    for source in "webp", "webp-pack":
+        accepted(["data", "show", "webp.yaml", "--out", f"{source}.png", "--set", f"data.train.source.images={source}"])
+        with open(f"{source}.png", "rb") as f:
+            sheets.append(f.read())
+    check(sheets[0] == sheets[1], "a pack of WebP has the folder's pixels")
+    accepted(["pack", "webp", "--out", "webp-small", "--shorter", "8"], "packed 3 images")
+    with tarfile.open("webp-small/shard-00000.tar") as shard:
+        check(all(name.endswith((".cls", ".jpg")) for name in shard.getnames()), "smaller ones are JPEGs")
+
+
 begin()
 packing()
+webp()
 training()
 sources()
 messages()

@@ -92,9 +92,9 @@ def folders():
     told = [json.loads(line) for line in accepted(["predict", "small", "digits/test", "--json"]).stdout.splitlines()]
     check([t["file"] for t in told] == files and all(len(t["classes"]) == 1 for t in told), "--json")
     os.makedirs("empty/sub")
-    refused(["predict", "small", "empty"], 1, "'empty' holds no JPEG or PNG file")
+    refused(["predict", "small", "empty"], 1, "'empty' holds no JPEG, PNG or WebP file")
     refused(["predict", "small", "nowhere"], 1, "nowhere")
-    done = refused(["predict", "small", "digits/test/3", "empty", "digits/test/4"], 1, "'empty' holds no JPEG or PNG file")
+    done = refused(["predict", "small", "digits/test/3", "empty", "digits/test/4"], 1, "'empty' holds no JPEG, PNG or WebP file")
     check(done.stdout.splitlines() == [line for line in lines if line.split("/")[2] in "34"], f"the others go on: {done.stdout}")
     done = run("predict", "small", "empty", "digits/test/3", "--json")
     told = [json.loads(line) for line in done.stdout.splitlines()]

@@ -49,7 +49,7 @@ def without_keys():
         with open(f"public/bucket/texts/{name}", "w") as f:
             f.write("no image")
     folders_and_patterns("s3://bucket")
-    refused(files("s3://bucket/texts", "told"), 1, "folder 's3://bucket/texts' holds no JPEG or PNG file", lines=None)
+    refused(files("s3://bucket/texts", "told"), 1, "folder 's3://bucket/texts' holds no JPEG, PNG or WebP file", lines=None)
     server.close()
 
 

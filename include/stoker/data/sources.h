@@ -21,7 +21,7 @@ typedef enum stk_labels {
     STK_LABELS_BY_FOLDER, /* the name of the folder a file lies in; classes sorted by name */
     STK_LABELS_FROM_FILE /* lines of name<TAB or comma>label; the longest end of a file's path counts: a/b.jpg, b.jpg */
 } stk_labels;
-/* JPEG and PNG files, sorted by name as tf.data's list_files(shuffle=False) does. A path is a file; a folder, of which
+/* JPEG, PNG and WebP files, sorted by name as tf.data's list_files(shuffle=False) does. A path is a file; a folder, of which
  * all images at any depth are taken; or a pattern ("photos/[a-f]*.jpg"). Fields: "image" (encoded), and with labels
  * "label" i32 []: whole numbers as they are, or else the number of the class among the sorted names. labels_path: for
  * STK_LABELS_FROM_FILE, else NULL. */
@@ -49,7 +49,7 @@ STK_API stk_dataset *stk_dataset_npy(const stk_npy_field *fields, int n_fields);
 typedef struct stk_feature {
     const char *name; /* of the field, as "image" */
     const char *key;  /* in the Example, as "image/encoded"; NULL: the name */
-    bool encoded; /* a BytesList of one JPEG or PNG file, for stk_decode; dtype, shape and default_value do not count */
+    bool encoded; /* a BytesList of one JPEG, PNG or WebP file, for stk_decode; dtype, shape and default_value do not count */
     stk_dtype dtype;
     stk_shape shape;           /* rank 0: one number */
     const void *default_value; /* elements for records without the key; NULL: it is needed */
@@ -66,12 +66,12 @@ STK_API stk_dataset *stk_dataset_tfrecord(const char *const *paths, int n_paths,
 
 typedef struct stk_tar_field {
     const char *name;       /* of the field, as "image" */
-    const char *extensions; /* "jpg;jpeg;png": the first of them that a sample has */
+    const char *extensions; /* "jpg;jpeg;png;webp": the first of them that a sample has */
 } stk_tar_field;
 /* Tar shards in WebDataset's naming: files that follow one another and share their path up to the first dot of the file
- * name are one sample, and what comes after that dot, in lower case, says what each is. jpg, jpeg and png make encoded
+ * name are one sample, and what comes after that dot, in lower case, says what each is. jpg, jpeg, png and webp make encoded
  * fields; cls, cls2, index, inx, id and count make i32 [] out of a whole number as text; others cannot be put into a
- * batch and are refused by name when asked for. n_fields 0: "image" and "label" (jpg;jpeg;png and cls), as far as the
+ * batch and are refused by name when asked for. n_fields 0: "image" and "label" (jpg;jpeg;png;webp and cls), as far as the
  * first sample has them. Paths, patterns and indexes as for stk_dataset_tfrecord; .tar.gz is unpacked like it. */
 STK_API stk_dataset *stk_dataset_tar(const char *const *paths, int n_paths, const stk_tar_field *fields, int n_fields);
 

@@ -111,13 +111,6 @@ static bool set_transforms(const reader *r, int channels)
     return channels == 1 && is_colour;
 }
 
-/* The weights of ITU-R 601 in 1/65536, rounded, as in PIL; libpng's own conversion cuts fractions off. */
-static void make_grey(const uint8_t *rgb, uint8_t *dst, size_t n_pixels)
-{
-    for (size_t i = 0; i < n_pixels; i++, rgb += 3)
-        dst[i] = (uint8_t)((19595u * rgb[0] + 38470u * rgb[1] + 7471u * rgb[2] + 32768u) >> 16);
-}
-
 /* False when libpng has jumped out. What is allocated lies in *r, which outlives the jump. */
 static bool read_image(reader *r, int64_t height, int64_t width, int channels, uint8_t *dst)
 {
@@ -141,7 +134,7 @@ static bool read_image(reader *r, int64_t height, int64_t width, int channels, u
         r->rows[y] = (to_grey ? r->rgb : dst) + (size_t)y * row;
     png_read_image(r->png, r->rows);
     png_read_end(r->png, NULL);
-    if (to_grey) make_grey(r->rgb, dst, n_pixels);
+    if (to_grey) stk_image_make_grey(r->rgb, dst, n_pixels);
     return true;
 }
 

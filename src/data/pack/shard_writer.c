@@ -66,7 +66,7 @@ static stk_status put_members(stk_shard_writer *w, const stk_packed_record *r)
         int n = snprintf(number, sizeof(number), "%d", (int)*r->label);
         STK_RETURN_IF_ERROR(put_member(w, r->key, "cls", (stk_span){(const uint8_t *)number, (size_t)n}));
     }
-    return put_member(w, r->key, r->is_png ? "png" : "jpg", r->image);
+    return put_member(w, r->key, r->ending, r->image);
 }
 
 static stk_status put_example(stk_shard_writer *w, const stk_packed_record *r)

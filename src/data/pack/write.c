@@ -81,13 +81,14 @@ static stk_status make_record(packer *p, const stk_item *item, int32_t *label, s
 {
     const stk_item *image = &item[p->i_image];
     stk_span src = {image->data, image->n_bytes};
-    if (stk_image_format_of(src) == STK_IMAGE_UNKNOWN) return stk_fail(STK_CORRUPT, "not a JPEG or PNG file");
+    if (stk_image_format_of(src) == STK_IMAGE_UNKNOWN) return stk_fail(STK_CORRUPT, "not a JPEG, PNG or WebP file");
     if (p->i_label >= 0) {
         STK_RETURN_IF_ERROR(read_label(&item[p->i_label], label));
         out->label = label;
     }
     STK_RETURN_IF_ERROR(stk_remake(src, &p->options, &p->remake, &out->image));
-    out->is_png = stk_image_format_of(out->image) == STK_IMAGE_PNG;
+    stk_image_format format = stk_image_format_of(out->image);
+    out->ending = format == STK_IMAGE_PNG ? "png" : format == STK_IMAGE_WEBP ? "webp" : "jpg";
     return stk_remake_entries(out->image, p->options.index_every, &p->remake, &out->entry, &out->n_entries);
 }
 

@@ -59,7 +59,7 @@ stk_status stk_folder_images(const char *folder, stk_names *out)
 {
     size_t capacity = 0;
     STK_RETURN_IF_ERROR(add_folder(folder, 1, out, &capacity));
-    if (out->n == 0) return stk_fail(STK_INVALID, "folder '%s' holds no JPEG or PNG file", folder);
+    if (out->n == 0) return stk_fail(STK_INVALID, "folder '%s' holds no JPEG, PNG or WebP file", folder);
     return STK_OK;
 }
 
@@ -78,7 +78,7 @@ static stk_status find_files(const char *const *paths, int n_paths, stk_names *o
             continue;
         }
         STK_TRY(add_folder(given.name[i], 1, out, &capacity));
-        if (out->n == before) STK_TRY(stk_fail(STK_INVALID, "folder '%s' holds no JPEG or PNG file", given.name[i]));
+        if (out->n == before) STK_TRY(stk_fail(STK_INVALID, "folder '%s' holds no JPEG, PNG or WebP file", given.name[i]));
     }
     stk_names_sort(out);
 done:
@@ -228,6 +228,6 @@ static bool is_by_class(const stk_yaml_node *settings)
 const stk_source_kind stk_source_kind_files = {.key = {.name = "files",
                                                        .type = STK_KEY_MAP,
                                                        .keys = keys,
-                                                       .doc = "JPEG and PNG files by list, pattern or folder."},
+                                                       .doc = "JPEG, PNG and WebP files by list, pattern or folder."},
                                                .open = open_settings,
                                                .is_by_class = is_by_class};

@@ -1,5 +1,5 @@
 /* A folder of images with one sub-folder a class. Classes are sorted by name, files within a class too, both by bytes;
- * JPEG and PNG by ending, in any case; hidden and other files are left out. Names are kept in one block, since a folder
+ * JPEG, PNG and WebP by ending, in any case; hidden and other files are left out. Names are kept in one block, since a folder
  * may hold millions. Files are opened only when a record is read.
  */
 #include <dirent.h>
@@ -67,7 +67,7 @@ static stk_status scan_class(images_source *s, int64_t i)
     for (size_t k = 0; k < names.n; k++)
         if (stk_is_image_name(names.name[k])) STK_TRY(add_name(s, names.name[k]));
     if (s->base.n_records == before)
-        STK_TRY(stk_fail(STK_INVALID, "class folder '%s' holds no JPEG or PNG file", path));
+        STK_TRY(stk_fail(STK_INVALID, "class folder '%s' holds no JPEG, PNG or WebP file", path));
     s->class_end[i] = s->base.n_records;
 done:
     stk_names_free(&names);
@@ -248,6 +248,6 @@ const stk_source_kind stk_source_kind_images = {
     .key = {.name = "images",
             .type = STK_KEY_TEXT,
             .is_path = true,
-            .doc = "A folder with one sub-folder for each class, of JPEG and PNG files."},
+            .doc = "A folder with one sub-folder for each class, of JPEG, PNG and WebP files."},
     .open = open_settings,
     .is_by_class = is_by_class};

@@ -120,7 +120,7 @@ static stk_status find_one(const char *path, stk_objects *out)
     STK_RETURN_IF_ERROR(stk_objects_find(path, out));
     bool is_folder = out->n > before + 1 || strcmp(out->object[before].path, path) != 0;
     if (is_folder && !stk_objects_is_pattern(path)) keep_images(out, before, length_without_slash(path), 0);
-    return out->n > before ? STK_OK : stk_fail(STK_INVALID, "folder '%s' holds no JPEG or PNG file", path);
+    return out->n > before ? STK_OK : stk_fail(STK_INVALID, "folder '%s' holds no JPEG, PNG or WebP file", path);
 }
 
 static void remove_repetitions(stk_objects *objects)
@@ -196,7 +196,7 @@ stk_status stk_source_open_object_folder(const char *folder, stk_source **out)
     keep_images(&s->objects, 0, length_without_slash(folder), 2);
     if (s->objects.n == 0)
         STK_TRY(
-            stk_fail(STK_NOT_FOUND, "'%s' has no folder of JPEG or PNG files: each class of images needs one", folder));
+            stk_fail(STK_NOT_FOUND, "'%s' has no folder of JPEG, PNG or WebP files: each class of images needs one", folder));
     qsort(s->objects.object, s->objects.n, sizeof(*s->objects.object), compare_by_folder);
     STK_TRY(finish(s, STK_LABELS_BY_FOLDER, NULL, out));
     return STK_OK;

@@ -149,7 +149,7 @@ static stk_status open_inner(pack_source *s, const char *folder)
         STK_TRY(stk_names_add(&shards, &capacity, path));
     }
     const char *const *names = (const char *const *)shards.name;
-    const stk_tar_field fields[] = {{"image", "jpg;png"}, {"label", "cls"}};
+    const stk_tar_field fields[] = {{"image", "jpg;png;webp"}, {"label", "cls"}};
     const stk_feature features[] = {{.name = "image", .encoded = true}, {.name = "label", .dtype = STK_I32}};
     status = m->is_tfrecord ? stk_source_open_tfrecord(names, (int)shards.n, features, n_fields, false, &s->inner)
                             : stk_source_open_tar(names, (int)shards.n, fields, n_fields, &s->inner);

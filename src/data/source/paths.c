@@ -20,7 +20,8 @@ bool stk_path_is_pattern(const char *path)
 bool stk_is_image_name(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return name[0] != '.' && dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
+    return name[0] != '.' && dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png") ||
+                                     !strcasecmp(dot, ".webp"));
 }
 
 stk_status stk_names_add(stk_names *names, size_t *capacity, const char *name)

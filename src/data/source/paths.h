@@ -12,7 +12,7 @@ bool stk_path_is_pattern(const char *path);
  * name, as tf.data's list_files has it, without repetitions; otherwise in the order given. Free *out with
  * stk_names_free. */
 stk_status stk_paths_expand(const char *const *paths, int n_paths, bool sort_all, stk_names *out);
-/* JPEG and PNG by ending, in any case; not hidden. */
+/* JPEG, PNG and WebP by ending, in any case; not hidden. */
 bool stk_is_image_name(const char *name);
 /* Puts a copy of name at the end. *capacity starts as 0 with *names all zero. */
 stk_status stk_names_add(stk_names *names, size_t *capacity, const char *name);

@@ -43,6 +43,7 @@ static content content_of(const char *extension, size_t n)
         const char *extension;
         content content;
     } known[] = {{"jpg", CONTENT_IMAGE},  {"jpeg", CONTENT_IMAGE},  {"png", CONTENT_IMAGE},
+                 {"webp", CONTENT_IMAGE},
                  {"cls", CONTENT_NUMBER}, {"cls2", CONTENT_NUMBER}, {"index", CONTENT_NUMBER},
                  {"inx", CONTENT_NUMBER}, {"id", CONTENT_NUMBER},   {"count", CONTENT_NUMBER}};
     for (const char *dot; (dot = memchr(extension, '.', n)); extension = dot + 1)
@@ -297,7 +298,7 @@ static stk_status set_content(tar_source *s, const stk_tar_field *field, int i)
         if (one == CONTENT_OTHER)
             return stk_fail(STK_UNSUPPORTED,
                             "field '%s' is to be made of '.%.*s' files, which cannot be put into a batch; images (jpg, "
-                            "jpeg, png) and whole numbers (cls, cls2, index, inx, id, count) can",
+                            "jpeg, png, webp) and whole numbers (cls, cls2, index, inx, id, count) can",
                             field->name, (int)n, p);
         if (p > field->extensions && one != s->content[i])
             return stk_fail(STK_INVALID, "field '%s' cannot be both images and numbers: '%s'", field->name,
@@ -330,7 +331,7 @@ static stk_status set_fields(tar_source *s, const stk_tar_field *fields, int n_f
 /* The usual fields, as far as the first sample has them. */
 static stk_status set_usual_fields(tar_source *s)
 {
-    static const stk_tar_field usual[] = {{"image", "jpg;jpeg;png"}, {"label", "cls"}};
+    static const stk_tar_field usual[] = {{"image", "jpg;jpeg;png;webp"}, {"label", "cls"}};
     stk_tar_field fields[2];
     int n = 0;
     const tar_shard *shard = find_shard(s, 0);
@@ -339,7 +340,7 @@ static stk_status set_usual_fields(tar_source *s)
     if (n > 0) return set_fields(s, fields, n);
     const stk_tar_sample *sample = shard->samples.sample;
     return stk_fail(STK_INVALID,
-                    "'%s': its first sample '%s' has neither an image (jpg, jpeg, png) nor a cls; its first "
+                    "'%s': its first sample '%s' has neither an image (jpg, jpeg, png, webp) nor a cls; its first "
                     "file is a .%s",
                     shard->path, shard->samples.names + sample->key_at,
                     shard->samples.names + shard->samples.part[sample->i_part].extension_at);
@@ -373,7 +374,7 @@ static const stk_key keys[] = {
      .type = STK_KEY_NAMED,
      .element = &extensions_key,
      .doc = "The fields of a sample and what they are made of: {image: jpg;png, mask: seg.png}. Default: image and "
-            "label, of jpg;jpeg;png and cls, as far as the first sample has them."},
+            "label, of jpg;jpeg;png;webp and cls, as far as the first sample has them."},
     STK_KEY_END};
 
 static stk_status open_settings(const stk_yaml_node *settings, stk_source **out)

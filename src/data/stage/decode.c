@@ -1,4 +1,4 @@
-/* Encoded JPEG or PNG -> u8 [H,W,channels], turned upright as a JPEG's EXIF orientation says, if wanted. */
+/* Encoded JPEG, PNG or WebP -> u8 [H,W,channels], turned upright as a JPEG's EXIF orientation says, if wanted. */
 #include "data/stage/decode.h"
 #include "base/error.h"
 #include "data/codec/exif.h"
@@ -25,7 +25,7 @@ static stk_status plan(const void *params, const stk_field_type *in, stk_field_t
     const decode_params *p = params;
     char text[STK_SHAPE_TEXT_BYTES];
     if (in->kind != STK_FIELD_ENCODED)
-        return stk_fail(STK_INVALID, "needs encoded JPEG or PNG bytes, not %s", stk_desc_text(in->desc, text));
+        return stk_fail(STK_INVALID, "needs encoded JPEG, PNG or WebP bytes, not %s", stk_desc_text(in->desc, text));
     *out = (stk_field_type){STK_FIELD_ARRAY, stk_desc_make(STK_U8, STK_SHAPE(STK_ANY, STK_ANY, p->channels))};
     return STK_OK;
 }
@@ -83,7 +83,7 @@ static stk_status build(const stk_yaml_node *settings, stk_stage **out)
 }
 
 const stk_stage_class stk_stage_decode = {
-    .key = {.name = "decode", .type = STK_KEY_MAP, .keys = keys, .doc = "JPEG or PNG to pixels."},
+    .key = {.name = "decode", .type = STK_KEY_MAP, .keys = keys, .doc = "JPEG, PNG or WebP to pixels."},
     .build = build,
     .params_bytes = sizeof(decode_params),
     .plan = plan,

@@ -81,7 +81,7 @@ static void other_files_are_refused(void **state)
     assert_int_equal(stk_image_decode((stk_span){0}, 3, out), STK_CORRUPT);
     assert_string_equal(stk_error_text(), "an empty file");
     assert_int_equal(stk_image_decode((stk_span){(const uint8_t *)"GIF89a", 6}, 3, out), STK_CORRUPT);
-    assert_string_equal(stk_error_text(), "not a JPEG or PNG file");
+    assert_string_equal(stk_error_text(), "not a JPEG, PNG or WebP file");
 }
 
 /* Four inks, plain and as Y, Cb, Cr and K; whole and a part. */

@@ -122,7 +122,7 @@ static void finds_damage(void **state)
             assert_int_equal(s.offset[i], -1);
         }
         assert_string_equal(s.reason[1], "truncated JPEG");
-        assert_string_equal(s.reason[3], "not a JPEG or PNG file");
+        assert_string_equal(s.reason[3], "not a JPEG, PNG or WebP file");
         assert_string_equal(s.reason[4], "an empty file");
     }
 }

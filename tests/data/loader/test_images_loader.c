@@ -157,7 +157,7 @@ static void corrupt_files_are_skipped_alike_and_listed(void **state)
         assert_int_equal(stats.n_skipped, 2); /* each once, though there are two epochs */
         int n_dogs = 0, n_cats = 0;
         for (int i = 0; stk_loader_skipped(loader, i); i++) {
-            n_dogs += strstr(stk_loader_skipped(loader, i), "dog/07.jpg': not a JPEG or PNG file") != NULL;
+            n_dogs += strstr(stk_loader_skipped(loader, i), "dog/07.jpg': not a JPEG, PNG or WebP file") != NULL;
             n_cats += strstr(stk_loader_skipped(loader, i), "cat/00.jpg': an empty file") != NULL;
         }
         assert_int_equal(n_dogs, 1);

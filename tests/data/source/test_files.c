@@ -126,7 +126,7 @@ static void what_cannot_be_is_named(void **state)
     expect_failure("absent", NULL, STK_NOT_FOUND, "there is no file or folder '");
     expect_failure("p/*.gif", NULL, STK_NOT_FOUND, "no file matches '");
     write_file("empty/x.txt", "x", 1);
-    expect_failure("empty", NULL, STK_INVALID, "holds no JPEG or PNG file");
+    expect_failure("empty", NULL, STK_INVALID, "holds no JPEG, PNG or WebP file");
     expect_failure("p/a", "2.jpg,1\n", STK_NOT_FOUND, "bad.csv': it has no label for '");
     expect_failure("p/a", "2.jpg,1\n10.jpg,2\n2.jpg,3\n", STK_CORRUPT, "lines 1 and 3 give '2.jpg' two labels");
     expect_failure("p/a", "2.jpg 1\n", STK_CORRUPT, "line 1 has no tab and no comma");

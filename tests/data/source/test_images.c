@@ -86,7 +86,7 @@ static void wrong_folders_are_named(void **state)
     expect_failure("partly/empty", STK_INVALID, "has no sub-folder");
     stk_source *source;
     assert_int_equal(stk_source_open_images(in_folder("partly"), &source), STK_INVALID);
-    assert_non_null(strstr(stk_error_text(), "partly/empty' holds no JPEG or PNG file"));
+    assert_non_null(strstr(stk_error_text(), "partly/empty' holds no JPEG, PNG or WebP file"));
     if (geteuid() == 0) return; /* root reads everything */
     touch("locked/cat/1.jpg");
     assert_int_equal(chmod(in_folder("locked/cat"), 0), 0);

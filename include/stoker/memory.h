@@ -18,7 +18,7 @@ typedef struct stk_memory stk_memory;
 /* limit_bytes 0: a quarter of what the machine, or the container where that is less, has free now, not counting what
  * sources hold already. STK_NO_MEMORY. */
 STK_API stk_status stk_memory_new(size_t limit_bytes, stk_memory **out);
-/* After everything that was charged to it has gone. Accepts NULL. */
+/* An account that loaders use goes with the last of them. Accepts NULL. */
 STK_API void stk_memory_free(stk_memory *memory);
 
 typedef struct stk_memory_stats {

@@ -16,7 +16,8 @@
 
 struct stk_memory {
     _Atomic size_t limit, used, peak;
-    bool is_automatic; /* nobody gave the limit */
+    bool is_automatic;   /* nobody gave the limit */
+    _Atomic int n_users; /* loaders that it must outlive, whoever frees it first */
     _Atomic int64_t n_turns;
     stk_mutex turn;           /* held for the length of a turn */
     stk_memory_tenant *first; /* guarded by turn */
@@ -56,9 +57,14 @@ stk_status stk_memory_new_beside(size_t limit_bytes, stk_memory **out)
     return STK_OK;
 }
 
+void stk_memory_keep(stk_memory *memory)
+{
+    atomic_fetch_add(&memory->n_users, 1);
+}
+
 void stk_memory_free(stk_memory *memory)
 {
-    if (!memory) return;
+    if (!memory || atomic_fetch_sub(&memory->n_users, 1) > 0) return;
     stk_mutex_destroy(&memory->turn);
     free(memory);
 }

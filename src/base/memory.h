@@ -11,6 +11,8 @@
 
 /* --- accounts; a NULL account has no limit and counts nothing --- */
 
+/* Until stk_memory_free is called once more, by whoever keeps it. */
+void stk_memory_keep(stk_memory *memory);
 /* STK_NO_MEMORY, with both figures, where that many bytes more do not fit. */
 stk_status stk_memory_charge(stk_memory *memory, size_t bytes);
 void stk_memory_release(stk_memory *memory, size_t bytes);

@@ -70,6 +70,8 @@ void stk_trainer_configure(stk_trainer *trainer, const stk_trainer_config *confi
     free(trainer->recompute);
     free(trainer->trace);
     free(trainer->whiten_layer);
+    if (config->valid) stk_dataset_hold(config->valid);
+    stk_dataset_free((stk_dataset *)(uintptr_t)trainer->config.valid); /* as it was held */
     trainer->config = *config;
     trainer->lost_text = false;
     trainer->device = copy_text(trainer, config->device);
@@ -117,6 +119,7 @@ void stk_trainer_free(stk_trainer *trainer)
     free(trainer->fed_dataset);
     if (!trainer->is_replica) stk_model_free(trainer->model);
     if (!trainer->is_replica) stk_dataset_free(trainer->dataset);
+    stk_dataset_free((stk_dataset *)(uintptr_t)trainer->config.valid); /* as it was held */
     for (size_t i = 0; i < trainer->n_skipped_texts; i++)
         free(trainer->skipped[i]);
     free(trainer->skipped);

@@ -52,7 +52,8 @@ typedef struct stk_loader_config {
 
 STK_API stk_loader_config stk_loader_config_default(void);
 
-/* Borrows dataset until stk_loader_close. config may be NULL. */
+/* The data set and config->memory may be freed before the loader is closed: they go with the last loader of them. Until
+ * then a data set must stay as it is, and calls that would change it are STK_BUSY. config may be NULL. */
 STK_API stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *config, stk_loader **out);
 /* Stops the workers, at once even in the middle of an epoch. Accepts NULL. Unreleased batches become invalid. */
 STK_API void stk_loader_close(stk_loader *loader);

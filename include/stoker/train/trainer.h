@@ -191,7 +191,7 @@ typedef struct stk_trainer_config {
     /* Of all loaders together, see stoker/memory.h; 0: what the programs leave of memory_limit_bytes, or without that a
      * quarter of what is free. */
     size_t data_memory_bytes;
-    const stk_dataset *valid; /* evaluated after each epoch; borrowed */
+    const stk_dataset *valid; /* evaluated after each epoch; may be freed before the trainer */
     int64_t max_steps;        /* stop there, though the schedule goes by the whole run; 0: none */
     int64_t patience;         /* stop after N epochs without a better validation; 0: never */
     /* What says which of two validations is better, for stopping (by more than min_delta) and for the best checkpoint:

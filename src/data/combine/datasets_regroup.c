@@ -14,6 +14,7 @@ static stk_status begin(stk_dataset *dataset, const char *name, bool encoded, st
 {
     *out = NULL;
     *child = NULL;
+    if (!stk_dataset_can_change(dataset, name)) return STK_BUSY;
     STK_RETURN_IF_ERROR(stk_dataset_check_hint(dataset));
     for (int f = 0; f < dataset->source->n_fields && !encoded; f++)
         STK_RETURN_IF_ERROR(stk_chain_check_end(&dataset->chain[f]));

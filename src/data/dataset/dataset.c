@@ -74,9 +74,23 @@ stk_dataset *stk_dataset_function(int64_t n_samples, const stk_array_field *fiel
     return stk_dataset_make(status, source);
 }
 
+void stk_dataset_hold(const stk_dataset *dataset)
+{
+    /* Who holds it changes nothing else of it. */
+    if (dataset != &out_of_memory) atomic_fetch_add(&((stk_dataset *)(uintptr_t)dataset)->n_users, 1);
+}
+
+bool stk_dataset_can_change(stk_dataset *dataset, const char *what)
+{
+    if (dataset->status != STK_OK || atomic_load(&dataset->n_users) == 0) return true;
+    stk_dataset_keep_error(dataset, stk_fail(STK_BUSY, "'%s' comes while a loader or trainer uses the data set", what));
+    return false;
+}
+
 void stk_dataset_free(stk_dataset *dataset)
 {
     if (!dataset || dataset == &out_of_memory) return;
+    if (atomic_fetch_sub(&dataset->n_users, 1) > 0) return;
     for (int i = 0; i < STK_MAX_FIELDS; i++)
         stk_chain_free(&dataset->chain[i]);
     for (int i = 0; i < STK_MAX_FIELDS; i++)
@@ -192,6 +206,7 @@ void stk_dataset_apply_to(stk_dataset *dataset, const char *field, stk_stage *st
         if (dataset->status == STK_OK) stk_dataset_keep_error(dataset, stk_fail(STK_INVALID, "'stage' is NULL"));
         return;
     }
+    (void)stk_dataset_can_change(dataset, stage->status == STK_OK ? stage->class->key.name : "apply");
     stk_status status = dataset->status;
     if (status != STK_OK) goto done;
     if (stage->status != STK_OK) {
@@ -228,7 +243,7 @@ void stk_dataset_on_error_with(stk_dataset *dataset, stk_error_policy policy)
 {
     if (!dataset) return;
     stk_status status = STK_OK;
-    if (dataset->status != STK_OK) return;
+    if (!stk_dataset_can_change(dataset, "on_error") || dataset->status != STK_OK) return;
     if (policy.what == STK_ON_ERROR_REPLACE && !stk_dataset_has_numbers(dataset, "replace")) return;
     if ((unsigned)policy.what > STK_ON_ERROR_REPLACE)
         status = stk_fail(STK_INVALID, "'on_error' cannot be %d", (int)policy.what);

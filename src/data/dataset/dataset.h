@@ -2,6 +2,8 @@
 #ifndef STK_DATA_DATASET_DATASET_H
 #define STK_DATA_DATASET_DATASET_H
 
+#include <stdatomic.h>
+
 #include "data/cache/row_cache.h"
 #include "data/dataset/bucket.h"
 #include "data/dataset/mixup.h"
@@ -14,7 +16,8 @@
 enum { STK_MAX_TRIES = 100, STK_MOST_SCANS = 4, STK_SCAN_TEXT = 160 };
 
 struct stk_dataset {
-    stk_status status; /* of the first call that failed */
+    stk_status status;   /* of the first call that failed */
+    _Atomic int n_users; /* loaders and trainers that it must outlive, whoever frees it first */
     char error[1024];
     stk_source *source;
     stk_order order;
@@ -39,6 +42,11 @@ struct stk_dataset {
 /* A new data set over source, which it takes; source is NULL when opening it failed with status, whose text is this
  * thread's. Never NULL. */
 stk_dataset *stk_dataset_make(stk_status status, stk_source *source);
+
+/* Until stk_dataset_free is called once more, by whoever holds it. Threads: any. */
+void stk_dataset_hold(const stk_dataset *dataset);
+/* False, with STK_BUSY as its error, while a loader or trainer uses it: what it is made of must stay. */
+bool stk_dataset_can_change(stk_dataset *dataset, const char *what);
 
 /* Keeps the first error. Returns status. */
 stk_status stk_dataset_keep_error(stk_dataset *dataset, stk_status status);

@@ -36,6 +36,7 @@ stk_dataset *stk_pixels_cut(const stk_dataset *dataset, const stk_pixels *pixels
     stk_dataset *cut = malloc(sizeof(*cut));
     if (!cut) return NULL;
     *cut = *dataset;
+    atomic_store(&cut->n_users, 0);
     const stk_chain *chain = &dataset->chain[pixels->i_field];
     stk_chain_cut(chain, chain->n_stages - 1, &cut->chain[pixels->i_field], &rest);
     return cut;

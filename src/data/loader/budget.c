@@ -97,8 +97,8 @@ stk_status stk_budget_fit(const stk_work *work, stk_budget *b)
     size_t left = stk_memory_left(work->memory), worker_bytes = PLENTY + stk_sequence_bytes(work->dataset->source);
     b->worker_bytes = worker_bytes;
     if (fits(b, worker_bytes, left)) return STK_OK;
-    /* What other loaders' workers keep does not count: they give it back in turn, and wait while records are measured in
-     * what is left. */
+    /* What other loaders' workers keep does not count: they give it back in turn, and wait while records are measured
+     * in what is left. */
     stk_memory_begin_turn(work->memory);
     left = stk_memory_left(work->memory);
     stk_status status = stk_budget_measure(work, &worker_bytes);

@@ -34,7 +34,8 @@ static stk_status time_rows(stk_worker *worker, stk_slot *slot, int n, double *n
     return STK_OK;
 }
 
-/* Twice each, of which the first warms what is cold. STK_NO_MEMORY where both ways together do not fit into the limit. */
+/* Twice each, of which the first warms what is cold. STK_NO_MEMORY where both ways together do not fit into the limit.
+ */
 static stk_status compare(stk_row_cache *cache, const stk_work *work, stk_worker *worker, int n)
 {
     stk_slot slot = {0};

@@ -146,6 +146,7 @@ static stk_status open_memory(stk_loader *loader, const stk_loader_config *confi
     size_t held = stk_dataset_held_bytes(loader->work.dataset);
     if (!config->memory) STK_RETURN_IF_ERROR(stk_memory_new(config->memory_limit_bytes, &loader->own_memory));
     loader->work.memory = config->memory ? config->memory : loader->own_memory;
+    if (config->memory) stk_memory_keep(config->memory);
     stk_status status = stk_memory_charge_held(loader->work.memory, held);
     if (status != STK_OK) return stk_fail_prefix(status, "the source's index or data: ");
     loader->held_bytes = held;
@@ -237,6 +238,7 @@ static stk_status plan_loader(stk_loader *loader, const stk_dataset *dataset, co
 {
     stk_status status = STK_OK;
     stk_work *work = &loader->work;
+    stk_dataset_hold(dataset);
     work->dataset = dataset;
     work->skips = &loader->skips;
     work->seed = config->seed;
@@ -339,7 +341,8 @@ void stk_loader_close(stk_loader *loader)
     stk_memory_release_held(loader->work.memory, loader->plan_bytes);
     stk_memory_release(loader->work.memory, loader->cache_bytes);
     stk_memory_release_held(loader->work.memory, loader->held_bytes);
-    stk_memory_free(loader->own_memory);
+    stk_memory_free(loader->work.memory);
+    stk_dataset_free((stk_dataset *)(uintptr_t)loader->work.dataset); /* as it was held */
     free(loader->thread);
     free(loader->worker);
     free(loader);

@@ -32,7 +32,7 @@ typedef struct stk_work {
     stk_share share;
     bool repeats; /* all batches are the first of epoch 0, which lies in all slots */
     int n_workers;
-    int64_t n_total; /* batches until the end */
+    int64_t n_total;         /* batches until the end */
     _Atomic bool is_closing; /* what workers ask of servers is broken off */
     stk_ahead *ahead;
     stk_sequence *sequence; /* NULL: records are read by number */

@@ -172,6 +172,59 @@ static void two_batches_may_be_held(void **state)
     stk_dataset_free(dataset);
 }
 
+/* What a loader still needs stays until it is closed, whoever frees it first. */
+static void data_and_memory_may_be_freed_first(void **state)
+{
+    (void)state;
+    uint64_t hash[2][20];
+    for (int early = 0; early < 2; early++) {
+        stk_memory *memory;
+        stk_dataset *dataset = make_noisy(NULL);
+        stk_loader *loader, *second;
+        assert_int_equal(stk_memory_new(64 << 20, &memory), STK_OK);
+        stk_loader_config config = {.n_threads = 3, .memory = memory};
+        assert_int_equal(stk_loader_open(dataset, &config, &loader), STK_OK);
+        assert_int_equal(stk_loader_open(dataset, &config, &second), STK_OK);
+        if (early) {
+            stk_dataset_free(dataset);
+            stk_memory_free(memory);
+            stk_loader_close(second);
+        }
+        for (int i = 0; i < 20; i++) {
+            const stk_batch *batch = stk_loader_next(loader);
+            assert_non_null(batch);
+            hash[early][i] = stk_batch_hash(batch);
+            stk_batch_release(batch);
+        }
+        stk_loader_close(loader);
+        if (early) continue;
+        stk_loader_close(second);
+        stk_memory_stats stats;
+        stk_memory_get_stats(memory, &stats);
+        assert_int_equal(stats.used_bytes, 0);
+        stk_dataset_free(dataset);
+        stk_memory_free(memory);
+    }
+    assert_memory_equal(hash[0], hash[1], sizeof(hash[0]));
+}
+
+static void a_data_set_in_use_stays_as_it_is(void **state)
+{
+    (void)state;
+    stk_dataset *dataset = make_noisy(NULL);
+    stk_loader *loader;
+    assert_int_equal(stk_loader_open(dataset, NULL, &loader), STK_OK);
+    stk_dataset_on_error(dataset, STK_ON_ERROR_REPLACE);
+    assert_int_equal(stk_dataset_status(dataset), STK_BUSY);
+    assert_string_equal(stk_error_text(), "'on_error' comes while a loader or trainer uses the data set");
+    stk_dataset_apply(dataset, fake_noise(), NULL);
+    const stk_batch *batch = stk_loader_next(loader);
+    assert_non_null(batch);
+    stk_batch_release(batch);
+    stk_loader_close(loader);
+    stk_dataset_free(dataset);
+}
+
 static void the_first_failing_record_in_order_is_reported(void **state)
 {
     (void)state;
@@ -462,6 +515,8 @@ int main(void)
         cmocka_unit_test(two_batches_may_be_held),
         cmocka_unit_test(the_first_failing_record_in_order_is_reported),
         cmocka_unit_test(sizes_that_differ_are_an_error),
+        cmocka_unit_test(data_and_memory_may_be_freed_first),
+        cmocka_unit_test(a_data_set_in_use_stays_as_it_is),
         cmocka_unit_test(skipping_is_the_same_for_any_number_of_workers),
         cmocka_unit_test(skipping_ends_where_nothing_is_readable),
         cmocka_unit_test(closing_is_possible_at_any_time),

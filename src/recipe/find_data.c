@@ -13,6 +13,7 @@
 #include "data/source/paths.h"
 #include "nn/layer_list.h"
 #include "recipe/build.h"
+#include "stoker/data/cache.h"
 #include "stoker/data/download.h"
 #include "stoker/data/synthetic.h"
 
@@ -47,14 +48,16 @@ static const char *end_of_path(const char *text)
     return colon ? colon + 4 : strchr(text, 0);
 }
 
-/* A pattern that matches something, as an absolute path. */
+/* A pattern that matches something, or braces of which the first path is there, as an absolute path. */
 static bool find_pattern(const char *path, char found[PATH_MAX])
 {
     stk_names names;
     char here[PATH_MAX];
-    if (!stk_path_is_pattern(path) || stk_paths_expand(&path, 1, false, &names) != STK_OK) return false;
+    if (!stk_path_is_pattern(path) && !strchr(path, '{')) return false;
+    if (stk_paths_expand(&path, 1, false, &names) != STK_OK) return false;
+    bool is_there = names.n > 0 && stk_path_exists(names.name[0]);
     stk_names_free(&names);
-    return getcwd(here, sizeof(here)) && stk_path_join(found, PATH_MAX, here, path) == STK_OK;
+    return is_there && getcwd(here, sizeof(here)) && stk_path_join(found, PATH_MAX, here, path) == STK_OK;
 }
 
 static stk_status try_folder(const char *folder, const char *name, char found[PATH_MAX], stk_text *tried, stk_text *how)
@@ -160,6 +163,8 @@ stk_status stk_recipe_find_data(stk_recipe *recipe)
 {
     STK_RETURN_IF_ERROR(find_layers(recipe, recipe->model));
     STK_RETURN_IF_ERROR(find_paths(recipe, recipe->yaml->root, &stk_recipe_key));
+    const char *ca = stk_yaml_text(stk_yaml_get(recipe->yaml->root, "data"), "ca");
+    if (ca) STK_RETURN_IF_ERROR(stk_addresses_trust(ca));
     recipe->init_weights = stk_yaml_text(stk_yaml_get(recipe->yaml->root, "init"), "weights");
     return STK_OK;
 }

@@ -194,7 +194,7 @@ static const char *const no_index_files[] = {"auto", "none", NULL};
          .may_change = true,                                                                                           \
          .keys = on_error_keys,                                                                                        \
          .doc = "What becomes of a record that is corrupt or has gone: fail, skip or replace, or {policy: "            \
-                "skip, most: 100}. A disk or server that fails stops the run in any case. Default: fail."},                                                                   \
+                "skip, most: 100}. A disk or server that fails stops the run in any case. Default: fail."},            \
     {                                                                                                                  \
         .name = "remainder", .type = STK_KEY_WORD, .words = remainder_words,                                           \
         .doc = "The samples that do not fill the last batch. Default: drop for train, keep for valid and test."        \
@@ -302,6 +302,12 @@ const stk_key stk_data_keys[] = {
      .keys = valid_keys,
      .doc = "Evaluated after each epoch; chooses the best checkpoint and stops early."},
     {.name = "test", .type = STK_KEY_MAP, .keys = test_keys, .no_short = true, .doc = "Evaluated once, at the end."},
+    {.name = "ca",
+     .type = STK_KEY_TEXT,
+     .is_path = true,
+     .may_change = true,
+     .doc = "A file of certificates (PEM) by which https addresses are checked, instead of the system's: of a private "
+            "authority. Default: the file that CURL_CA_BUNDLE or SSL_CERT_FILE names, else the system's."},
     {.name = "memory",
      .type = STK_KEY_MEMORY,
      .may_change = true,

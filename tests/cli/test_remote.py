@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import time
 
@@ -140,6 +141,33 @@ def bad_bytes_on_a_server_are_passed_over():
     server.close()
 
 
+def private_authority():
+    """A server with a certificate of its own making is refused, unless a file says that it is trusted."""
+    made = shutil.which("openssl") and subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "ca.pem", "-days", "2", "-subj",
+         "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"], capture_output=True)
+    if not made or made.returncode:
+        print("SKIP: no openssl to make a certificate with")
+        return
+    for name in "CURL_CA_BUNDLE", "SSL_CERT_FILE":
+        os.environ.pop(name, None)
+    server = RangeServer(".")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("ca.pem", "key.pem")
+    server.server.socket = context.wrap_socket(server.server.socket, server_side=True)
+    url = server.url.replace("http:", "https:")
+    empty_cache()
+    refused(train(f"{url}/packed", "tls"), 1, "certificate", lines=None)
+    trusted = os.path.abspath("ca.pem")
+    for name, more, env in (("ca", ["--set", "data.ca=ca.pem"], {}), ("bundle", [], {"CURL_CA_BUNDLE": trusted}),
+                            ("file", [], {"SSL_CERT_FILE": trusted})):
+        empty_cache()
+        accepted([*train(f"{url}/packed", f"tls-{name}"), *more], env={**os.environ, **env})
+        check(losses("local") == losses(f"tls-{name}"), f"the losses over TLS with {name}")
+    refused([*train(f"{url}/packed", "tls"), "--set", "data.ca=none.pem"], 1, "none.pem", lines=None)
+    server.close()
+
+
 def whole_blocks():
     """Each block of 1 MiB has its checksum, and what was not finished has another name."""
     names = [(os.path.join(at, name), name) for at, _, files in os.walk("cache/remote") for name in files]
@@ -200,6 +228,7 @@ if "libcurl" in run("data", "bench", "small.yaml", "--set", "data.train.source.i
     raise SystemExit(77)
 accepted(["pack", "digits/train", "--out", "packed"])
 a_pack_on_a_server()
+private_authority()
 faults_that_pass()
 faults_that_are_told()
 killed_and_shared()

@@ -39,6 +39,10 @@ STK_API void stk_keep_data(bool keep);
  * must answer in time, whatever the network does. Threads: any. */
 STK_API void stk_addresses_give_up_after(double seconds);
 
+/* The file of certificates (PEM) by which https addresses are checked from now on, in this process; NULL: the one that
+ * the variables CURL_CA_BUNDLE or SSL_CERT_FILE name, else the system's. STK_NO_MEMORY. Threads: any. */
+STK_API stk_status stk_addresses_trust(const char *file);
+
 typedef struct stk_cache_stats {
     stk_cache_kind kind; /* as it was chosen; STK_CACHE_NONE: there is none, or no loader yet */
     char path[1024];     /* on disk */

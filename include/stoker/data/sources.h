@@ -21,10 +21,10 @@ typedef enum stk_labels {
     STK_LABELS_BY_FOLDER, /* the name of the folder a file lies in; classes sorted by name */
     STK_LABELS_FROM_FILE /* lines of name<TAB or comma>label; the longest end of a file's path counts: a/b.jpg, b.jpg */
 } stk_labels;
-/* JPEG, PNG and WebP files, sorted by name as tf.data's list_files(shuffle=False) does. A path is a file; a folder, of which
- * all images at any depth are taken; or a pattern ("photos/[a-f]*.jpg"). Fields: "image" (encoded), and with labels
- * "label" i32 []: whole numbers as they are, or else the number of the class among the sorted names. labels_path: for
- * STK_LABELS_FROM_FILE, else NULL. */
+/* JPEG, PNG and WebP files, sorted by name as tf.data's list_files(shuffle=False) does. A path is a file; a folder, of
+ * which all images at any depth are taken; or a pattern ("photos/[a-f]*.jpg"). Fields: "image" (encoded), and with
+ * labels "label" i32 []: whole numbers as they are, or else the number of the class among the sorted names.
+ * labels_path: for STK_LABELS_FROM_FILE, else NULL. */
 STK_API stk_dataset *stk_dataset_files(const char *const *paths, int n_paths, stk_labels labels,
                                        const char *labels_path);
 
@@ -49,7 +49,8 @@ STK_API stk_dataset *stk_dataset_npy(const stk_npy_field *fields, int n_fields);
 typedef struct stk_feature {
     const char *name; /* of the field, as "image" */
     const char *key;  /* in the Example, as "image/encoded"; NULL: the name */
-    bool encoded; /* a BytesList of one JPEG, PNG or WebP file, for stk_decode; dtype, shape and default_value do not count */
+    bool encoded; /* a BytesList of one JPEG, PNG or WebP file, for stk_decode; dtype, shape and default_value do not
+                     count */
     stk_dtype dtype;
     stk_shape shape;           /* rank 0: one number */
     const void *default_value; /* elements for records without the key; NULL: it is needed */
@@ -69,10 +70,11 @@ typedef struct stk_tar_field {
     const char *extensions; /* "jpg;jpeg;png;webp": the first of them that a sample has */
 } stk_tar_field;
 /* Tar shards in WebDataset's naming: files that follow one another and share their path up to the first dot of the file
- * name are one sample, and what comes after that dot, in lower case, says what each is. jpg, jpeg, png and webp make encoded
- * fields; cls, cls2, index, inx, id and count make i32 [] out of a whole number as text; others cannot be put into a
- * batch and are refused by name when asked for. n_fields 0: "image" and "label" (jpg;jpeg;png;webp and cls), as far as the
- * first sample has them. Paths, patterns and indexes as for stk_dataset_tfrecord; .tar.gz is unpacked like it. */
+ * name are one sample, and what comes after that dot, in lower case, says what each is. jpg, jpeg, png and webp make
+ * encoded fields; cls, cls2, index, inx, id and count make i32 [] out of a whole number as text; txt, text and json
+ * make u8 [?] as they are; others cannot be put into a batch and are refused by name when asked for. n_fields 0:
+ * "image" and "label" (jpg;jpeg;png;webp and cls), as far as the first sample has them. Paths, patterns and indexes as
+ * for stk_dataset_tfrecord; .tar.gz is unpacked like it. */
 STK_API stk_dataset *stk_dataset_tar(const char *const *paths, int n_paths, const stk_tar_field *fields, int n_fields);
 
 /* --- what opening found --- */

@@ -1,8 +1,11 @@
 /* See remote/request.h. */
 #include "data/remote/request.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -30,11 +33,25 @@ double stk_request_seconds_left(void)
     return left > 0 ? (double)left * 1e-9 : 0;
 }
 
+/* --- whom to trust --- */
+
+static pthread_mutex_t trust_lock = PTHREAD_MUTEX_INITIALIZER;
+static char *trusted; /* guarded by trust_lock; NULL: as the environment says */
+
+stk_status stk_addresses_trust(const char *file)
+{
+    char *copy = file && file[0] ? strdup(file) : NULL;
+    if (file && file[0] && !copy) return stk_fail_memory(strlen(file));
+    pthread_mutex_lock(&trust_lock);
+    free(trusted);
+    trusted = copy;
+    pthread_mutex_unlock(&trust_lock);
+    return STK_OK;
+}
+
 #ifdef STK_HAS_CURL
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include <curl/curl.h>
@@ -198,6 +215,16 @@ static int ask_to_go_on(void *user, curl_off_t total, curl_off_t now, curl_off_t
     return stk_request_seconds_left() <= 0;
 }
 
+/* libcurl copies the name. The variables are those of curl's program and of OpenSSL; libcurl itself reads neither. */
+static void set_trust(CURL *h)
+{
+    const char *bundle = getenv("CURL_CA_BUNDLE"), *file = getenv("SSL_CERT_FILE");
+    pthread_mutex_lock(&trust_lock);
+    const char *chosen = trusted ? trusted : bundle && bundle[0] ? bundle : file && file[0] ? file : NULL;
+    if (chosen) curl_easy_setopt(h, CURLOPT_CAINFO, chosen);
+    pthread_mutex_unlock(&trust_lock);
+}
+
 static void set_options(CURL *h, const stk_store_call *call, struct curl_slist *headers, stk_answer *a)
 {
     bool is_store = call->store != STK_STORE_NONE;
@@ -208,6 +235,7 @@ static void set_options(CURL *h, const stk_store_call *call, struct curl_slist *
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(h, CURLOPT_HEADERDATA, a);
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+    set_trust(h);
     /* A signature is for one host and path, and a key may have dots in it. */
     curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, is_store ? 0L : 1L);
     curl_easy_setopt(h, CURLOPT_PATH_AS_IS, is_store ? 1L : 0L);

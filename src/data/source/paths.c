@@ -11,6 +11,7 @@
 #include "data/remote/http.h"
 #include "data/remote/objects.h"
 #include "data/remote/store.h"
+#include "data/source/braces.h"
 
 bool stk_path_is_pattern(const char *path)
 {
@@ -20,8 +21,9 @@ bool stk_path_is_pattern(const char *path)
 bool stk_is_image_name(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return name[0] != '.' && dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png") ||
-                                     !strcasecmp(dot, ".webp"));
+    return name[0] != '.' && dot &&
+           (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png") ||
+            !strcasecmp(dot, ".webp"));
 }
 
 stk_status stk_names_add(stk_names *names, size_t *capacity, const char *name)
@@ -93,6 +95,29 @@ static void remove_repetitions(stk_names *names)
     names->n = n;
 }
 
+/* A path, address or pattern, without braces. */
+static stk_status add_path(const char *path, stk_names *out, size_t *capacity)
+{
+    if (stk_store_of(path) != STK_STORE_NONE && stk_objects_is_pattern(path)) return add_objects(path, out, capacity);
+    if (!stk_is_remote(path) && stk_path_is_pattern(path)) return add_matches(path, out, capacity);
+    return stk_names_add(out, capacity, path);
+}
+
+/* Braces stand for themselves in the name of a file that is there. */
+static stk_status add_with_braces(const char *path, stk_names *out, size_t *capacity)
+{
+    stk_names each = {0};
+    size_t n_each = 0;
+    stk_status status;
+    if (!strchr(path, '{') || (!stk_is_remote(path) && stk_path_exists(path))) return add_path(path, out, capacity);
+    STK_TRY(stk_braces_expand(path, &each, &n_each));
+    for (size_t i = 0; i < each.n; i++)
+        STK_TRY(add_path(each.name[i], out, capacity));
+done:
+    stk_names_free(&each);
+    return status;
+}
+
 stk_status stk_paths_expand(const char *const *paths, int n_paths, bool sort_all, stk_names *out)
 {
     stk_status status = STK_OK;
@@ -101,12 +126,7 @@ stk_status stk_paths_expand(const char *const *paths, int n_paths, bool sort_all
     if (n_paths < 1 || !paths) return stk_fail(STK_INVALID, "no path is given");
     for (int i = 0; i < n_paths; i++) {
         if (!paths[i] || !paths[i][0]) STK_TRY(stk_fail(STK_INVALID, "path %d is missing", i));
-        if (stk_store_of(paths[i]) != STK_STORE_NONE && stk_objects_is_pattern(paths[i]))
-            STK_TRY(add_objects(paths[i], out, &capacity));
-        else if (!stk_is_remote(paths[i]) && stk_path_is_pattern(paths[i]))
-            STK_TRY(add_matches(paths[i], out, &capacity));
-        else
-            STK_TRY(stk_names_add(out, &capacity, paths[i]));
+        STK_TRY(add_with_braces(paths[i], out, &capacity));
     }
     if (sort_all) {
         stk_names_sort(out);

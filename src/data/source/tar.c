@@ -17,8 +17,9 @@
 #include "data/source/shards.h"
 #include "data/source/source_list.h"
 #include "data/source/tar_samples.h"
+#include "data/source/text_records.h"
 
-typedef enum content { CONTENT_OTHER, CONTENT_IMAGE, CONTENT_NUMBER } content;
+typedef enum content { CONTENT_OTHER, CONTENT_IMAGE, CONTENT_NUMBER, CONTENT_TEXT } content;
 
 typedef struct tar_shard {
     char *path;
@@ -42,10 +43,10 @@ static content content_of(const char *extension, size_t n)
     static const struct {
         const char *extension;
         content content;
-    } known[] = {{"jpg", CONTENT_IMAGE},  {"jpeg", CONTENT_IMAGE},  {"png", CONTENT_IMAGE},
-                 {"webp", CONTENT_IMAGE},
-                 {"cls", CONTENT_NUMBER}, {"cls2", CONTENT_NUMBER}, {"index", CONTENT_NUMBER},
-                 {"inx", CONTENT_NUMBER}, {"id", CONTENT_NUMBER},   {"count", CONTENT_NUMBER}};
+    } known[] = {{"jpg", CONTENT_IMAGE},  {"jpeg", CONTENT_IMAGE},   {"png", CONTENT_IMAGE},    {"webp", CONTENT_IMAGE},
+                 {"cls", CONTENT_NUMBER}, {"cls2", CONTENT_NUMBER},  {"index", CONTENT_NUMBER}, {"inx", CONTENT_NUMBER},
+                 {"id", CONTENT_NUMBER},  {"count", CONTENT_NUMBER}, {"txt", CONTENT_TEXT},     {"text", CONTENT_TEXT},
+                 {"json", CONTENT_TEXT}};
     for (const char *dot; (dot = memchr(extension, '.', n)); extension = dot + 1)
         n -= (size_t)(dot + 1 - extension);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -119,13 +120,14 @@ static stk_status read_field(const tar_source *s, const tar_shard *shard, const 
         bytes = (uint8_t *)(uintptr_t)near->bytes + (part->at - near->at);
     }
     *item = (stk_item){s->base.field[i].type, bytes, n};
+    if (s->content[i] == CONTENT_TEXT) *item = stk_text_item(&s->base.field[i], (stk_span){bytes, n});
     if (!is_number) return STK_OK;
     bytes[16 + n] = 0;
     item->n_bytes = sizeof(int32_t);
     return parse_number((const char *)bytes + 16, s->extensions[i], item->data);
 }
 
-/* Parts that lie close together are read at once, into the scratch memory of the first image. */
+/* Parts that lie close together are read at once, into the scratch memory of the first field that is no number. */
 static stk_status read_near(const tar_source *s, const tar_shard *shard, const stk_tar_part *const *part,
                             stk_scratch *scratch, window *near)
 {
@@ -135,7 +137,7 @@ static stk_status read_near(const tar_source *s, const tar_shard *shard, const s
         if (part[i]->at < low) low = part[i]->at;
         if (part[i]->at + part[i]->n_bytes > high) high = part[i]->at + part[i]->n_bytes;
         wanted += part[i]->n_bytes;
-        if (i_place < 0 && s->content[i] == CONTENT_IMAGE) i_place = i;
+        if (i_place < 0 && s->content[i] != CONTENT_NUMBER) i_place = i;
     }
     *near = (window){.at = low, .n = high - low};
     if (s->base.n_fields < 2 || i_place < 0 || near->n > wanted + NEAR_BYTES) return STK_OK;
@@ -298,11 +300,12 @@ static stk_status set_content(tar_source *s, const stk_tar_field *field, int i)
         if (one == CONTENT_OTHER)
             return stk_fail(STK_UNSUPPORTED,
                             "field '%s' is to be made of '.%.*s' files, which cannot be put into a batch; images (jpg, "
-                            "jpeg, png, webp) and whole numbers (cls, cls2, index, inx, id, count) can",
+                            "jpeg, png, webp), texts (txt, text, json) and whole numbers (cls, cls2, index, inx, id, "
+                            "count) can",
                             field->name, (int)n, p);
         if (p > field->extensions && one != s->content[i])
-            return stk_fail(STK_INVALID, "field '%s' cannot be both images and numbers: '%s'", field->name,
-                            field->extensions);
+            return stk_fail(STK_INVALID, "field '%s' cannot be of two kinds, images, texts or numbers: '%s'",
+                            field->name, field->extensions);
         s->content[i] = one;
         p += n;
     }
@@ -323,6 +326,8 @@ static stk_status set_fields(tar_source *s, const stk_tar_field *fields, int n_f
     for (int i = 0; i < n_fields; i++) {
         STK_RETURN_IF_ERROR(set_content(s, &fields[i], i));
         if (s->content[i] == CONTENT_IMAGE) s->base.field[i].type = (stk_field_type){.kind = STK_FIELD_ENCODED};
+        if (s->content[i] == CONTENT_TEXT)
+            s->base.field[i].type = (stk_field_type){STK_FIELD_ARRAY, stk_desc_make(STK_U8, STK_SHAPE(STK_ANY))};
         if (!(s->extensions[i] = strdup(fields[i].extensions))) return stk_fail_memory(strlen(fields[i].extensions));
     }
     return STK_OK;

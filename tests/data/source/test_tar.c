@@ -134,9 +134,10 @@ static void fields_are_chosen(void **state)
         stk_tar_field field;
         stk_status want;
         const char *text;
-    } cases[] = {{{"caption", "txt"}, STK_UNSUPPORTED, "field 'caption' is to be made of '.txt' files"},
-                 {{"meta", "jpg;json"}, STK_UNSUPPORTED, "'.json' files"},
-                 {{"x", "jpg;cls"}, STK_INVALID, "cannot be both images and numbers"},
+    } cases[] = {{{"caption", "npy"}, STK_UNSUPPORTED, "field 'caption' is to be made of '.npy' files"},
+                 {{"meta", "jpg;bin"}, STK_UNSUPPORTED, "'.bin' files"},
+                 {{"meta", "jpg;json"}, STK_INVALID, "cannot be of two kinds"},
+                 {{"x", "jpg;cls"}, STK_INVALID, "cannot be of two kinds, images, texts or numbers"},
                  {{"x", ""}, STK_INVALID, "extensions of field 0 are missing"}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(stk_source_open_tar(&path, 1, &cases[i].field, 1, &source), cases[i].want);
@@ -188,6 +189,57 @@ static void names_have_prefixes(void **state)
         source->class->name_record(source, 0, name, sizeof(name));
         snprintf(want, sizeof(want), "%s/7", prefixes[k]);
         assert_string_equal(strstr(name, want) ? "" : name, "");
+        source->class->close(source);
+    }
+}
+
+/* Texts come as they are, JSON among them, next to an image and alone; an empty one is a text, too. */
+static void texts_are_fields(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text;
+    } files[] = {{"1.jpg", "image"}, {"1.txt", "a caption\n"}, {"1.json", "{\"a\": [1]}"}, {"2.jpg", "other"},
+                 {"2.txt", ""},      {"2.json", "{}"}};
+    uint8_t bytes[14 * 512] = {0};
+    for (int i = 0; i < 6; i++) {
+        uint8_t *header = bytes + (size_t)i * 1024;
+        snprintf((char *)header, 100, "%s", files[i].name);
+        snprintf((char *)header + 100, 8, "0000644");
+        snprintf((char *)header + 124, 12, "%011o", (unsigned)strlen(files[i].text));
+        header[156] = '0';
+        memcpy(header + 257, "ustar\00000", 8);
+        set_sum(header);
+        memcpy(header + 512, files[i].text, strlen(files[i].text));
+        if (!files[i].text[0]) { /* no block of data: what follows moves up */
+            for (int k = i + 1; k < 6; k++) {
+                uint8_t *next = bytes + (size_t)k * 1024 - 512;
+                snprintf((char *)next, 100, "%s", files[k].name);
+                snprintf((char *)next + 100, 8, "0000644");
+                snprintf((char *)next + 124, 12, "%011o", (unsigned)strlen(files[k].text));
+                next[156] = '0';
+                memcpy(next + 257, "ustar\00000", 8);
+                set_sum(next);
+                memcpy(next + 512, files[k].text, strlen(files[k].text));
+            }
+            break;
+        }
+    }
+    const stk_tar_field all[] = {{"image", "jpg"}, {"text", "txt"}, {"about", "json"}};
+    for (int first = 0; first < 2; first++) {
+        stk_item got_item[STK_MAX_FIELDS];
+        stk_source *source = open_one(write_file("texts", bytes, sizeof(bytes)), all + first, 3 - first);
+        assert_int_equal(source->n_records, 2);
+        for (int64_t i = 0; i < 2; i++) {
+            assert_int_equal(source->class->read(source, i, scratch, got_item), STK_OK);
+            for (int f = first; f < 3; f++) {
+                const stk_item *got = &got_item[f - first];
+                const char *want = files[3 * i + f].text;
+                assert_int_equal(got->n_bytes, strlen(want));
+                assert_memory_equal(got->data, want, strlen(want));
+                if (f > 0) assert_int_equal(got->type.desc.shape.dim[0], strlen(want));
+            }
+        }
         source->class->close(source);
     }
 }
@@ -333,12 +385,10 @@ static void parts_of_a_sample_are_bounded(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_have_prefixes),
-                                       cmocka_unit_test(every_format),
-                                       cmocka_unit_test(fields_are_chosen),
-                                       cmocka_unit_test(damage_is_named),
-                                       cmocka_unit_test(labels_must_be_numbers),
-                                       cmocka_unit_test(indexes_and_gzip),
-                                       cmocka_unit_test(parts_of_a_sample_are_bounded)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_have_prefixes), cmocka_unit_test(every_format),
+        cmocka_unit_test(fields_are_chosen),   cmocka_unit_test(texts_are_fields),
+        cmocka_unit_test(damage_is_named),     cmocka_unit_test(labels_must_be_numbers),
+        cmocka_unit_test(indexes_and_gzip),    cmocka_unit_test(parts_of_a_sample_are_bounded)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -27,8 +27,9 @@
         NULL, NULL, NULL                                                                                               \
     }
 
-static const cli_option bench_options[] = {SPLIT, SET, THREADS, {"--seconds", "S", "how long to measure, and how long to wait for a server; default: 5"},
-                                           JSON,  END};
+static const cli_option bench_options[] = {
+    SPLIT, SET, THREADS, {"--seconds", "S", "how long to measure, and how long to wait for a server; default: 5"},
+    JSON,  END};
 static const cli_option explain_options[] = {
     SPLIT, SET, THREADS, {"--seconds", "S", "runs for so long, too, to see what tuning chooses"}, JSON, END};
 static const cli_option lint_options[] = {

@@ -180,7 +180,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
 
 const cli_verb cli_predict = {
     "predict", "RUN FILE|FOLDER... [OPTION...]",
-    "Says what a trained network sees in image files, likeliest first; of all JPEG, PNG and WebP files in a folder in a line "
+    "Says what a trained network sees in image files, likeliest first; of all JPEG, PNG and WebP files in a folder in "
+    "a line "
     "each. A file or folder that cannot be predicted is named, the others go on, and the exit code is 1. The run's "
     "stages of "
     "evaluation are done to images; those of sizes that these do not take are resized by their shorter side, and the "

@@ -84,7 +84,8 @@ static taken take(stk_loader *loader, double seconds, double *samples_per_s, int
     return result;
 }
 
-/* No part of the measurement is one, where batches take longer than it: then all that came counts, over all the time. */
+/* No part of the measurement is one, where batches take longer than it: then all that came counts, over all the time.
+ */
 static void count_all(bench *b, int64_t n, double seconds)
 {
     b->n_samples = n;

@@ -195,7 +195,6 @@ stk_status stk_run_export_safetensors(const char *folder, const char *out, const
                                       const stk_export_options *options, stk_export_report *report)
 {
     STK_NEED(folder);
-    STK_NEED(out);
     STK_NEED(report);
     static const stk_export_options none = {.names = NULL};
     char step[32];

@@ -91,7 +91,6 @@ stk_status stk_run_export_onnx(const char *folder, const char *out, const stk_ru
                                const stk_export_options *options, stk_export_report *report)
 {
     STK_NEED(folder);
-    STK_NEED(out);
     STK_NEED(report);
     static const stk_export_options none = {.names = NULL};
     stk_export_source source = {0};

@@ -142,7 +142,6 @@ static stk_status refuse_onnx(const char *path)
 stk_status stk_run_import(const char *recipe, const char *path, const stk_run_options *run_options,
                           const stk_import_options *options, stk_import_report *out)
 {
-    STK_NEED(recipe);
     STK_NEED(path);
     STK_NEED(out);
     static const stk_import_options none = {.names = NULL};

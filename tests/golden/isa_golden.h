@@ -22,7 +22,7 @@
     {"rotation", {stk_decode, resize, rotation}, 0xf6e004c7825fee6b},
     {"rotation, nearest", {stk_decode, resize, rotation_nearest}, 0xe259e654096b2a3c},
     {"affine", {stk_decode, resize, affine}, 0x8bc4886352b74c6b},
-    {"randaugment", {stk_decode, resize, randaugment}, 0x309274b597e7a3e6},
+    {"randaugment", {stk_decode, resize, randaugment}, 0xc67fd3e2b7a94f4d},
     {"pad, clip", {stk_decode, resize, pad, scale, clip}, 0x9819bf4e6ced0ec0},
     {"f16", {stk_decode, resize, scale, half}, 0xb1e4ba54fbcd3e60},
     {"bf16", {stk_decode, resize, stk_normalize_imagenet, bfloat}, 0x6afbea559af82c40},

@@ -22,7 +22,8 @@ typedef struct stk_stage stk_stage;
 
 /* --- sources; each returns a new data set, never NULL (out of memory is an error like any other) --- */
 
-/* One sub-folder a class, classes sorted by name; JPEG, PNG and WebP files, sorted. Fields: "image" (encoded), "label" i32
+/* One sub-folder a class, classes sorted by name; JPEG, PNG and WebP files, sorted. Fields: "image" (encoded), "label"
+ * i32
  * []. */
 STK_API stk_dataset *stk_dataset_images(const char *folder);
 /* IDX files as MNIST comes, plain or .gz. Fields: "image" u8 [H,W,1], "label" i32 []. labels may be NULL. */
@@ -48,7 +49,7 @@ typedef stk_status (*stk_sample_fn)(void *user, int64_t i_sample, void *const *o
 STK_API stk_dataset *stk_dataset_function(int64_t n_samples, const stk_array_field *fields, int n_fields,
                                           stk_sample_fn fn, void *user);
 
-/* Accepts NULL. */
+/* Accepts NULL. What loaders and trainers still read goes with the last of them. */
 STK_API void stk_dataset_free(stk_dataset *dataset);
 
 /* --- order; applied in the order of the calls, as in tf.data --- */
@@ -93,7 +94,8 @@ STK_API stk_stage *stk_resize_shorter(int64_t side, bool antialias);
 
 typedef enum stk_filter { STK_FILTER_BILINEAR, STK_FILTER_BICUBIC, STK_FILTER_NEAREST } stk_filter;
 /* Whose pixels resizing gives. PIL: u8 within 1, nearly all equal. TF: tf.image.resize, which gives f32 but for the
- * nearest. OPENCV: u8 within 1; no antialiasing; another cubic, and the nearest by left edges. */
+ * nearest (tf.io.decode_jpeg has another DCT by default than stk_decode: docs/augmentations.md). OPENCV: u8 within 1;
+ * no antialiasing; another cubic, and the nearest by left edges. */
 typedef enum stk_resize_like { STK_LIKE_PIL, STK_LIKE_TF, STK_LIKE_OPENCV } stk_resize_like;
 typedef struct stk_resize_config {
     int64_t height, width; /* 0, 0: by shorter */
@@ -184,9 +186,9 @@ STK_API stk_stage *stk_one_hot(int64_t n_classes);
 
 /* --- what was built --- */
 
-/* What becomes of a record that is corrupt or has gone. A source that fails (STK_IO: a disk, a server) is no such record
- * and always stops the run. Which records those are depends on nothing but the data,
- * so that any number of threads gives the same batches, and resuming does. */
+/* What becomes of a record that is corrupt or has gone. A source that fails (STK_IO: a disk, a server) is no such
+ * record and always stops the run. Which records those are depends on nothing but the data, so that any number of
+ * threads gives the same batches, and resuming does. */
 typedef enum stk_on_error {
     STK_ON_ERROR_STOP,   /* the run stops, naming the record */
     STK_ON_ERROR_SKIP,   /* its sample is left out: the batch is shorter, see stk_batch_count; counted and listed */

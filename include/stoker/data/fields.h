@@ -11,8 +11,9 @@ extern "C" {
 #endif
 
 /* Images that belong together, one folder for each field: photos/a/1.jpg and masks/a/1.png are one sample, since their
- * paths below the folders agree but for the ending. All JPEG, PNG and WebP files at any depth, sorted by path; a file without
- * a partner is an error. Fields: names[i] (encoded), i < n_fields. Everything is borrowed until the call returns. */
+ * paths below the folders agree but for the ending. All JPEG, PNG and WebP files at any depth, sorted by path; a file
+ * without a partner is an error. Fields: names[i] (encoded), i < n_fields. Everything is borrowed until the call
+ * returns. */
 STK_API stk_dataset *stk_dataset_pairs(const char *const *names, const char *const *folders, int n_fields);
 
 /* PNG -> u8 [H,W,1], the numbers as they are stored: of a palette the index, of grey the value, whatever the bits. Any

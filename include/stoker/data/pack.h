@@ -30,7 +30,8 @@ typedef struct stk_pack_options {
      * the bit and all their markers. */
     bool baseline;
     int64_t shorter; /* images whose shorter side is longer than that many pixels are made smaller; 0: none */
-    int quality; /* 1 to 100: all become JPEGs of this quality; 0: only what is made smaller, with 90; PNG stays PNG, WebP becomes JPEG */
+    int quality; /* 1 to 100: all become JPEGs of this quality; 0: only what is made smaller, with 90; PNG stays PNG,
+                    WebP becomes JPEG */
     int index_every; /* entry points of JPEGs every N MCUs: stk_index_options.every */
     /* Called now and then; false stops: STK_INTERRUPTED. A later call goes on from the last whole shard. May be NULL.
      */

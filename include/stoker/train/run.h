@@ -122,8 +122,8 @@ STK_API stk_status stk_run_predict_sample(stk_run *run, const void *sample, floa
 /* An image of a folder. status other than STK_OK: the file cannot be predicted, stk_error_text() says why and n is 0.
  * False ends it. */
 typedef bool (*stk_prediction_fn)(void *user, const char *file, stk_status status, const stk_prediction *out, int n);
-/* The same for all JPEG, PNG and WebP files of a folder, at any depth, by their paths. A file that cannot be predicted does
- * not keep the others from it, and is no failure of this call. */
+/* The same for all JPEG, PNG and WebP files of a folder, at any depth, by their paths. A file that cannot be predicted
+ * does not keep the others from it, and is no failure of this call. */
 STK_API stk_status stk_run_predict_folder(stk_run *run, const char *folder, int n_top, stk_prediction_fn fn,
                                           void *user);
 

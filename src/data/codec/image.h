@@ -1,7 +1,7 @@
 /* JPEG, PNG and WebP: encoded bytes to u8 pixels [H,W,C], C 1 (grey) or 3 (RGB). JPEG pixels are those of libjpeg-turbo
  * (ISLOW, fancy upsampling: also those of PIL and OpenCV), by a decoder of our own where it can; PNG through libpng,
- * WebP through libwebp. A warning of libjpeg counts as corrupt. No files here: bytes in, arrays out. A part of a JPEG: jpeg_crop.h.
- * Threads: any; nothing is shared.
+ * WebP through libwebp. A warning of libjpeg counts as corrupt. No files here: bytes in, arrays out. A part of a JPEG:
+ * jpeg_crop.h. Threads: any; nothing is shared.
  */
 #ifndef STK_DATA_CODEC_IMAGE_H
 #define STK_DATA_CODEC_IMAGE_H

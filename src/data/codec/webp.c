@@ -1,5 +1,5 @@
-/* WebP through libwebp, lossy and lossless: the pixels of PIL, which calls the same library. Transparency is dropped and
- * grey made as for PNG. Of an animation there is no one picture, and so it is refused.
+/* WebP through libwebp, lossy and lossless: the pixels of PIL, which calls the same library. Transparency is dropped
+ * and grey made as for PNG. Of an animation there is no one picture, and so it is refused.
  *
  * The library has no hook for its memory: what it takes is charged before it is called, by the forms of file.
  */
@@ -43,12 +43,13 @@ stk_status stk_webp_size(stk_span encoded, int64_t *height, int64_t *width)
     return STK_OK;
 }
 
-/* What the library takes, at most, for files as encoders write them: a lossless picture is 32 bits a pixel with some rows
- * next to it; a lossy one some rows, of macroblocks and of what is around them. Transparency, which is decoded though it
- * is dropped, is a plane, made of a lossless picture. */
+/* What the library takes, at most, for files as encoders write them: a lossless picture is 32 bits a pixel with some
+ * rows next to it; a lossy one some rows, of macroblocks and of what is around them. Transparency, which is decoded
+ * though it is dropped, is a plane, made of a lossless picture. */
 static size_t library_bytes(const WebPBitstreamFeatures *f)
 {
-    size_t n_pixels = (size_t)f->width * (size_t)f->height, row = (size_t)f->width * 4, n = ((size_t)1 << 20) + 64 * row;
+    size_t n_pixels = (size_t)f->width * (size_t)f->height, row = (size_t)f->width * 4,
+           n = ((size_t)1 << 20) + 64 * row;
     if (f->format == 2) return n + 4 * n_pixels;
     return f->has_alpha ? n + 2 * n_pixels + 4 * n_pixels : n;
 }

@@ -37,8 +37,9 @@ typedef struct picture {
 static stk_status decode(stk_span src, stk_image_format format, stk_remake_work *work, picture *out)
 {
     /* Byte 25 of a PNG is its colour type: 0 and 4 are grey. */
-    bool is_grey = format == STK_IMAGE_JPEG ? stk_jpeg_components(src) == 1
-                                            : format == STK_IMAGE_PNG && src.n > 25 && (src.data[25] == 0 || src.data[25] == 4);
+    bool is_grey = format == STK_IMAGE_JPEG
+                       ? stk_jpeg_components(src) == 1
+                       : format == STK_IMAGE_PNG && src.n > 25 && (src.data[25] == 0 || src.data[25] == 4);
     STK_RETURN_IF_ERROR(stk_image_size(src, &out->height, &out->width));
     out->channels = is_grey ? 1 : 3;
     size_t n = (size_t)out->height * (size_t)out->width * (size_t)out->channels;

@@ -25,7 +25,7 @@ typedef struct stk_shard_writer {
 typedef struct stk_packed_record {
     const char *key; /* no dots; keys rise within a pack */
     stk_span image;
-    const char *ending; /* of the image: "jpg", "png", "webp" */
+    const char *ending;    /* of the image: "jpg", "png", "webp" */
     const int32_t *label;  /* NULL: none */
     stk_jpeg_entry *entry; /* [n_entries], taken; NULL: none */
     int n_entries;

@@ -9,7 +9,8 @@
 /* Checks and copies the fields' names and types. */
 stk_status stk_source_set_fields(stk_source *source, int64_t n_samples, const stk_array_field *fields, int n_fields);
 
-/* Adds the whole paths of a folder's JPEG, PNG and WebP files, at any depth, in no order; out starts zeroed. At least one. */
+/* Adds the whole paths of a folder's JPEG, PNG and WebP files, at any depth, in no order; out starts zeroed. At least
+ * one. */
 stk_status stk_folder_images(const char *folder, stk_names *out);
 
 /* Reads a whole file into scratch, without a mapping: cheaper for small files. */

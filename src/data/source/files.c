@@ -78,7 +78,8 @@ static stk_status find_files(const char *const *paths, int n_paths, stk_names *o
             continue;
         }
         STK_TRY(add_folder(given.name[i], 1, out, &capacity));
-        if (out->n == before) STK_TRY(stk_fail(STK_INVALID, "folder '%s' holds no JPEG, PNG or WebP file", given.name[i]));
+        if (out->n == before)
+            STK_TRY(stk_fail(STK_INVALID, "folder '%s' holds no JPEG, PNG or WebP file", given.name[i]));
     }
     stk_names_sort(out);
 done:

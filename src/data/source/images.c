@@ -1,6 +1,6 @@
 /* A folder of images with one sub-folder a class. Classes are sorted by name, files within a class too, both by bytes;
- * JPEG, PNG and WebP by ending, in any case; hidden and other files are left out. Names are kept in one block, since a folder
- * may hold millions. Files are opened only when a record is read.
+ * JPEG, PNG and WebP by ending, in any case; hidden and other files are left out. Names are kept in one block, since a
+ * folder may hold millions. Files are opened only when a record is read.
  */
 #include <dirent.h>
 #include <errno.h>

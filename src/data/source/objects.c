@@ -195,8 +195,8 @@ stk_status stk_source_open_object_folder(const char *folder, stk_source **out)
     STK_TRY(stk_objects_below(folder, &s->objects));
     keep_images(&s->objects, 0, length_without_slash(folder), 2);
     if (s->objects.n == 0)
-        STK_TRY(
-            stk_fail(STK_NOT_FOUND, "'%s' has no folder of JPEG, PNG or WebP files: each class of images needs one", folder));
+        STK_TRY(stk_fail(STK_NOT_FOUND, "'%s' has no folder of JPEG, PNG or WebP files: each class of images needs one",
+                         folder));
     qsort(s->objects.object, s->objects.n, sizeof(*s->objects.object), compare_by_folder);
     STK_TRY(finish(s, STK_LABELS_BY_FOLDER, NULL, out));
     return STK_OK;

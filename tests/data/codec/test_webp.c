@@ -1,5 +1,5 @@
-/* WebP: the pixels of PIL, lossy and lossless, with and without transparency; animations and damaged files refused with a
- * reason; memory charged before it is taken. */
+/* WebP: the pixels of PIL, lossy and lossless, with and without transparency; animations and damaged files refused with
+ * a reason; memory charged before it is taken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -135,8 +135,8 @@ static void memory_is_charged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pixels_are_those_of_pil),        cmocka_unit_test(truncations_are_refused),
-        cmocka_unit_test(damage_does_no_harm),            cmocka_unit_test(animations_are_refused_by_name),
+        cmocka_unit_test(pixels_are_those_of_pil), cmocka_unit_test(truncations_are_refused),
+        cmocka_unit_test(damage_does_no_harm),     cmocka_unit_test(animations_are_refused_by_name),
         cmocka_unit_test(memory_is_charged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -162,10 +162,8 @@ static stk_status run_hungry(const void *params, const stk_stage_key *key, const
     return STK_OK;
 }
 
-static const stk_stage_class hungry_class = {.key = {.name = "hungry"},
-                                             .plan = plan_greedy,
-                                             .run = run_hungry,
-                                             .in_place = true};
+static const stk_stage_class hungry_class = {
+    .key = {.name = "hungry"}, .plan = plan_greedy, .run = run_hungry, .in_place = true};
 
 static stk_dataset *make_hungry(int64_t n_skipped, stk_cache_kind kind)
 {

@@ -37,7 +37,8 @@ static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
     refuse_stage(stk_decode_channels(2), STK_INVALID, "decode: 2 channels; 1 (grey) or 3 (RGB) are possible");
-    refuse_plan(stk_decode(), array_type(STK_U8, STK_SHAPE(4, 4, 3)), "needs encoded JPEG, PNG or WebP bytes, not u8[4,4,3]");
+    refuse_plan(stk_decode(), array_type(STK_U8, STK_SHAPE(4, 4, 3)),
+                "needs encoded JPEG, PNG or WebP bytes, not u8[4,4,3]");
 }
 
 static void stages_are_found_by_name(void **state)

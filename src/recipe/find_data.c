@@ -55,7 +55,7 @@ static bool find_pattern(const char *path, char found[PATH_MAX])
     char here[PATH_MAX];
     if (!stk_path_is_pattern(path) && !strchr(path, '{')) return false;
     if (stk_paths_expand(&path, 1, false, &names) != STK_OK) return false;
-    bool is_there = names.n > 0 && stk_path_exists(names.name[0]);
+    bool is_there = stk_path_is_pattern(path) || (names.n > 0 && stk_path_exists(names.name[0]));
     stk_names_free(&names);
     return is_there && getcwd(here, sizeof(here)) && stk_path_join(found, PATH_MAX, here, path) == STK_OK;
 }

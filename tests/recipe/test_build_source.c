@@ -177,7 +177,7 @@ static void mistakes_are_named(void **state)
     refuse("{tfrecord: {files: a.tfrecord, parse_example: {label: {dtype: i64, default: 0.5}}}}", "a whole number");
     refuse("{tfrecord: {files: a.tfrecord, parse_example: {image: {dtype: encoded, shape: [2]}}}}", "have no shape");
     refuse("{tfrecord: {files: y.npy, parse_example: {label: i64}}}", "y.npy': record 0 at byte 0");
-    refuse("{tar: {files: w.tar, fields: {image: txt}}}", "recipe.yaml:1:");
+    refuse("{tar: {files: w.tar, fields: {image: npy}}}", "recipe.yaml:1:");
 }
 
 static int set_up(void **state)

@@ -11,12 +11,6 @@
 #include "report/style.h"
 #include "stoker/observe/report.h"
 
-static const char *name_of(const stk_run_data *run)
-{
-    const char *slash = strrchr(run->folder, '/');
-    return slash && slash[1] ? slash + 1 : run->folder;
-}
-
 /* The mark of such pages, too: others are not replaced. */
 #define BEGIN                                                                                                          \
     "<!doctype html><html lang=en><head><meta charset=utf-8><meta name=viewport "                                      \
@@ -27,7 +21,7 @@ static void add_title(stk_text *out, const stk_run_data *run, int n)
     stk_text_add(out, "%s", BEGIN);
     for (int i = 0; i < n; i++) {
         stk_text_add(out, "%s", i ? " and " : "");
-        stk_html_add(out, name_of(&run[i]));
+        stk_html_add(out, stk_run_data_name(&run[i]));
     }
     stk_text_add(out,
                  "</title><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
@@ -35,14 +29,14 @@ static void add_title(stk_text *out, const stk_run_data *run, int n)
                  stk_report_style);
     for (int i = 0; i < n; i++) {
         stk_text_add(out, "%s", i ? ", " : "");
-        stk_html_add(out, name_of(&run[i]));
+        stk_html_add(out, stk_run_data_name(&run[i]));
     }
     stk_text_add(out, "</h1>");
     for (int i = 0; i < n; i++) {
         const json_t *p = run[i].profile;
         if (!p) continue;
         stk_text_add(out, "<p class=sub>");
-        stk_html_add(out, n > 1 ? name_of(&run[i]) : "");
+        stk_html_add(out, n > 1 ? stk_run_data_name(&run[i]) : "");
         stk_text_add(out, "%s", n > 1 ? ": " : "");
         stk_html_add(out, stk_json_text(p, "model"));
         stk_text_add(out, " on ");
@@ -65,7 +59,7 @@ static void add_advice(stk_text *out, const stk_run_data *run, int n)
     for (int i = 0; i < n; i++) {
         if (n > 1) {
             stk_text_add(out, "<h3>");
-            stk_html_add(out, name_of(&run[i]));
+            stk_html_add(out, stk_run_data_name(&run[i]));
             stk_text_add(out, "</h3>");
         }
         stk_text_add(out, "<ul>\n");
@@ -97,7 +91,7 @@ static void add_differences(stk_text *out, const stk_run_data *run, int n)
         stk_recipe_compare(first, other, &differences);
         if (differences.failed) out->failed = true;
         stk_text_add(out, "<tr><td>");
-        stk_html_add(out, name_of(&run[i]));
+        stk_html_add(out, stk_run_data_name(&run[i]));
         stk_text_add(out, "</td><td>");
         stk_html_add(out, differences.n ? stk_text_get(&differences) : "the same recipe");
         stk_text_add(out, "</td></tr>\n");
@@ -117,11 +111,12 @@ static stk_status make_page(stk_text *out, const stk_run_data *run, int n)
     add_differences(out, run, n);
     STK_RETURN_IF_ERROR(stk_section_curves(out, run, n));
     stk_section_time(out, run, n);
+    STK_RETURN_IF_ERROR(stk_section_difference(out, run, n));
     for (int i = 0; i < n; i++) {
         if (n > 1) {
             stk_text_add(out, "<h1 style=\"margin-top:44px;font-size:22px\"><i style=\"background:var(--s%d)\"></i>",
                          i);
-            stk_html_add(out, name_of(&run[i]));
+            stk_html_add(out, stk_run_data_name(&run[i]));
             stk_text_add(out, "</h1>\n");
         }
         stk_section_confusion(out, &run[i]);

@@ -142,6 +142,12 @@ stk_status stk_run_data_read(const char *folder, stk_run_data *out)
     return read_points(folder, out);
 }
 
+const char *stk_run_data_name(const stk_run_data *data)
+{
+    const char *slash = strrchr(data->folder, '/');
+    return slash && slash[1] ? slash + 1 : data->folder;
+}
+
 void stk_run_data_free(stk_run_data *data)
 {
     free(data->recipe);

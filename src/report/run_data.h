@@ -24,6 +24,8 @@ typedef struct stk_run_data {
 
 stk_status stk_run_data_read(const char *folder, stk_run_data *out);
 void stk_run_data_free(stk_run_data *data);
+/* The folder's last part. Borrowed. */
+const char *stk_run_data_name(const stk_run_data *data);
 
 /* A number at a path like "time.input"; NAN where there is none. */
 double stk_json_number(const json_t *object, const char *path);

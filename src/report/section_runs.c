@@ -9,12 +9,6 @@
 #include "report/sections.h"
 #include "stoker/observe/report.h"
 
-static const char *name_of(const stk_run_data *run)
-{
-    const char *slash = strrchr(run->folder, '/');
-    return slash && slash[1] ? slash + 1 : run->folder;
-}
-
 /* --- numbers --- */
 
 typedef const char *(*show)(double x, char out[STK_SHORT_TEXT]);
@@ -87,7 +81,7 @@ void stk_section_summary(stk_text *out, const stk_run_data *run, int n)
     stk_text_add(out, "<section><h2>In numbers</h2><table><tr><th></th>");
     for (int i = 0; i < n; i++) {
         stk_text_add(out, "<th class=n>%s<i style=\"background:var(--s%d)\"></i>", n > 1 ? "" : "<!-- -->", i);
-        stk_html_add(out, name_of(&run[i]));
+        stk_html_add(out, stk_run_data_name(&run[i]));
         stk_text_add(out, "</th>");
     }
     stk_text_add(out, "<th></th></tr>\n");
@@ -153,8 +147,8 @@ static void add_charts(stk_text *out, const stk_run_data *run, const columns *c,
     int n_loss = 0, n_accuracy = 0;
     for (int i = 0; i < n; i++) {
         int valid = n > 1 ? i : 1;
-        snprintf(label[2 * i], sizeof(label[0]), "%.100s", n > 1 ? name_of(&run[i]) : "training");
-        snprintf(label[2 * i + 1], sizeof(label[0]), "%.100s%svalidation", n > 1 ? name_of(&run[i]) : "",
+        snprintf(label[2 * i], sizeof(label[0]), "%.100s", n > 1 ? stk_run_data_name(&run[i]) : "training");
+        snprintf(label[2 * i + 1], sizeof(label[0]), "%.100s%svalidation", n > 1 ? stk_run_data_name(&run[i]) : "",
                  n > 1 ? ", " : "");
         loss[n_loss++] = (stk_series){c[i].step, c[i].loss, c[i].n, i, true, false, NULL};
         loss[n_loss++] = (stk_series){c[i].step, c[i].smooth, c[i].n, i, false, false, label[2 * i]};
@@ -271,7 +265,7 @@ void stk_section_time(stk_text *out, const stk_run_data *run, int n)
     for (int i = 0; i < n; i++) {
         if (!run[i].profile) continue;
         stk_text_add(out, "<h3>");
-        stk_html_add(out, n > 1 ? name_of(&run[i]) : "The training loop, without validation");
+        stk_html_add(out, n > 1 ? stk_run_data_name(&run[i]) : "The training loop, without validation");
         stk_text_add(out, "</h3>\n");
         add_shares(out, &run[i]);
         add_work(out, &run[i]);

@@ -9,6 +9,8 @@
 stk_status stk_section_curves(stk_text *out, const stk_run_data *run, int n);
 void stk_section_summary(stk_text *out, const stk_run_data *run, int n);
 void stk_section_time(stk_text *out, const stk_run_data *run, int n);
+/* Nothing of one run. */
+stk_status stk_section_difference(stk_text *out, const stk_run_data *run, int n);
 /* Of one run. */
 void stk_section_confusion(stk_text *out, const stk_run_data *run);
 void stk_section_input(stk_text *out, const stk_run_data *run);

@@ -160,6 +160,23 @@ def check_two():
     check(rows["test loss"][1] != rows["test loss"][2] != "", "two columns")
 
 
+def check_difference():
+    """A kernel that takes a second more comes first, and one that the other run has not."""
+    shutil.copytree("one", "slow")
+    slow = profile("one")
+    slow["kernels"][2]["s"] += 1
+    slow["kernels"].append({**slow["kernels"][0], "op": "<new>", "s": 2.0})
+    with open("slow/profile.json", "w") as f:
+        json.dump(slow, f)
+    accepted(["report", "one", "slow", "--out", "slower.html"])
+    page = read("slower.html")
+    at = [i for i, r in enumerate(page.rows) if r[:2] == ["op", "layer"] and "more" in r]
+    check(len(at) == 1, f"the table is there: {page.rows}")
+    first, second = page.rows[at[0] + 1], page.rows[at[0] + 2]
+    check(first[0] == "<new>" and first[2] == "–" and first[4].startswith("+2"), f"what is new: {first}")
+    check(second[:2] == [slow["kernels"][2]["op"], slow["kernels"][2]["layer"]] and second[4].startswith("+1"), f"what is slower: {second}")
+
+
 def check_confusion():
     """The matrix of a result: each count a cell at its place, names as in data.json, mistakes in order."""
     shutil.copytree("one", "confused")
@@ -265,6 +282,7 @@ check_profile()
 check_one()
 check_hostile()
 check_two()
+check_difference()
 check_confusion()
 check_damage()
 have = shutil.which("chromium") is not None

@@ -334,7 +334,15 @@ def draw(op):
     feed = {n: x for n, x in zip(names, inputs) if x is not None}
     results = session.run(None, feed)
     check_peer(model, feed, results)
+    if attributes.get("approximate") == "tanh":
+        results = [gelu_by_tanh(feed["x0"])]
     return model, feed, results
+
+
+def gelu_by_tanh(x):
+    """In doubles: ONNX Runtime adds 1 to a tanh near -1, and has no digit left at -5, where the value is -2e-7."""
+    x = x.astype(np.float64)
+    return (0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))).astype(np.float32)
 
 
 def check_peer(model, feed, results):

@@ -31,9 +31,11 @@ static double place_of(const stk_build *b, const axis_plan *a, int64_t i)
     if (MODE("align_corners")) return width == 1 ? 0 : y * (n_in - 1) / (width - 1);
     if (MODE("tf_half_pixel_for_nn")) return (y + 0.5) / a->scale;
     if (MODE("tf_crop_and_resize")) {
-        double share = a->roi[1] - a->roi[0];
-        double at = width == 1 ? share * (n_in - 1) / 2 : y * share * (n_in - 1) / (width - 1);
-        return at + a->roi[0] * (n_in - 1);
+        /* In f32, as ONNX Runtime has it: a last place decides whether a pixel at the border is outside. */
+        float start = (float)a->roi[0], end = (float)a->roi[1], last = (float)n_in - 1;
+        if (width == 1) return 0.5 * (double)((start + end) * last);
+        float step = (float)i * (end - start) * last;
+        return (double)(start * last + step / (float)(width - 1));
     }
     if (MODE("pytorch_half_pixel") && width == 1) return -0.5;
     double offset = MODE("half_pixel_symmetric") ? n_in / 2 * (1 - (double)a->n_out / width) : 0;

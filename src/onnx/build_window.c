@@ -108,6 +108,19 @@ static stk_status read_window(stk_build *b, stk_shape x, bool is_line, stk_windo
     return STK_OK;
 }
 
+/* A window that is larger than the image with its padding gives nothing at all in ONNX. */
+static stk_status check_room(const stk_window *w, const int64_t *size, int n_dims)
+{
+    for (int i = 0; i < n_dims; i++) {
+        int64_t span = (int64_t)(w->kernel[i] - 1) * w->dilation[i] + 1;
+        int64_t room = size[i] + w->pad_low[i] + w->pad_high[i];
+        if (span > room)
+            return stk_fail(STK_UNSUPPORTED, "its window spans %lld pixels, and the image has %lld with its padding",
+                            (long long)span, (long long)room);
+    }
+    return STK_OK;
+}
+
 /* One number for each channel of y. */
 static stk_value add_bias(stk_build *b, stk_value y)
 {
@@ -132,6 +145,7 @@ stk_status stk_onnx_build_Conv(stk_build *b)
     for (int i = 0; i < shape.rank - 2; i++)
         w.kernel[i] = small(of_weight.dim[1 + i]);
     STK_RETURN_IF_ERROR(read_window(b, shape, is_line, &w));
+    STK_RETURN_IF_ERROR(check_room(&w, shape.dim + 1, shape.rank - 2));
     stk_value y = shape.rank == 5 ? stk_conv3d_raw(x, weight, w) : stk_conv2d_raw(x, weight, w);
     return put_images(b, add_bias(b, y), is_line);
 }
@@ -225,6 +239,7 @@ static stk_status build_pool(stk_build *b, bool is_max)
     STK_RETURN_IF_ERROR(read_window(b, shape, is_line, &w));
     w.groups = 1;
     if (stk_onnx_attribute_int(b, "ceil_mode", 0)) round_up(&w, shape.dim + 1, n_dims, beyond);
+    STK_RETURN_IF_ERROR(check_room(&w, shape.dim + 1, n_dims));
     if (!is_max && stk_onnx_attribute_int(b, "count_include_pad", 0)) x = pad_images(x, &w, beyond);
     if (!stk_dtype_is_float(dtype)) x = stk_cast_to(x, STK_F32);
     if (is_max)
@@ -268,6 +283,7 @@ stk_status stk_onnx_build_LpPool(stk_build *b)
         round_up(&w, shape.dim + 1, n_dims, beyond);
         memset(beyond, 0, sizeof(beyond)); /* Zeros there add nothing. */
     }
+    STK_RETURN_IF_ERROR(check_room(&w, shape.dim + 1, n_dims));
     x = stk_abs(x);
     x = pad_images(p == 1 ? x : stk_pow(x, stk_onnx_like(x, p)), &w, beyond);
     stk_value y = stk_scale_by(shape.rank == 5 ? stk_avg_pool3d_raw(x, w) : stk_avg_pool2d_raw(x, w), count);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/layers.h"
+#include "graph/op.h"
 #include "onnx/writer.h"
 #include "passes/passes.h"
 
@@ -21,6 +23,18 @@ bool stk_writer_ok(const stk_writer *w)
 void stk_writer_fail(stk_writer *w, stk_status status)
 {
     if (w->status == STK_OK) w->status = status;
+}
+
+void stk_writer_refuse(stk_writer *w, const stk_node *node, const char *why)
+{
+    stk_layer_name *layer = stk_writer_alloc(w, (size_t)w->graph->n_nodes * sizeof(*layer));
+    if (!layer) return;
+    stk_writer_fail(w, stk_graph_find_layers(w->graph, layer));
+    if (!stk_writer_ok(w)) return;
+    stk_layer_name of = layer[node - w->graph->node];
+    stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "op '%s'%s%s%s%.*s%s cannot be written as ONNX",
+                                stk_op_name(node->op), why[0] ? " " : "", why, of.text ? " in layer '" : "",
+                                of.text ? of.n : 0, of.text ? of.text : "", of.text ? "'" : ""));
 }
 
 void *stk_writer_alloc(stk_writer *w, size_t bytes)
@@ -162,21 +176,42 @@ const char *stk_writer_put_list(stk_writer *w, const int64_t *values, int n)
     return stk_writer_put_tensor(w, stk_writer_text(w, "list%d", w->n_made++), STK_I64, (stk_shape){1, {n}}, copy);
 }
 
+/* False for what has no numbers here. */
+static bool store_number(stk_dtype dtype, double value, void *data, int64_t i)
+{
+    switch (dtype) {
+    case STK_F32: ((float *)data)[i] = (float)value; return true;
+    case STK_F64: ((double *)data)[i] = value; return true;
+    case STK_I64: ((int64_t *)data)[i] = (int64_t)value; return true;
+    case STK_I32: ((int32_t *)data)[i] = (int32_t)value; return true;
+    case STK_I8: ((int8_t *)data)[i] = (int8_t)value; return true;
+    case STK_U8:
+    case STK_BOOL: ((uint8_t *)data)[i] = (uint8_t)value; return true;
+    default: return false;
+    }
+}
+
 const char *stk_writer_put_number(stk_writer *w, stk_dtype dtype, double value)
 {
     void *data = stk_writer_alloc(w, 8);
     if (!data) return NULL;
-    switch (dtype) {
-    case STK_F32: *(float *)data = (float)value; break;
-    case STK_F64: *(double *)data = value; break;
-    case STK_I64: *(int64_t *)data = (int64_t)value; break;
-    case STK_I32: *(int32_t *)data = (int32_t)value; break;
-    case STK_I8: *(int8_t *)data = (int8_t)value; break;
-    case STK_U8:
-    case STK_BOOL: *(uint8_t *)data = (uint8_t)value; break;
-    default: stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "constants of %s", stk_dtype_name(dtype))); return NULL;
+    if (!store_number(dtype, value, data, 0)) {
+        stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "constants of %s", stk_dtype_name(dtype)));
+        return NULL;
     }
     return stk_writer_put_tensor(w, stk_writer_text(w, "number%d", w->n_made++), dtype, (stk_shape){0}, data);
+}
+
+const char *stk_writer_put_indices(stk_writer *w, stk_dtype dtype, stk_shape shape, int axis)
+{
+    int64_t n = stk_shape_count(shape), inner = stk_shape_product(shape, axis + 1, shape.rank);
+    void *data = stk_writer_alloc(w, (size_t)n * stk_dtype_bytes(dtype));
+    for (int64_t i = 0; data && i < n; i++)
+        if (!store_number(dtype, (double)(i / inner % shape.dim[axis]), data, i)) {
+            stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "constants of %s", stk_dtype_name(dtype)));
+            return NULL;
+        }
+    return data ? stk_writer_put_tensor(w, stk_writer_text(w, "indices%d", w->n_made++), dtype, shape, data) : NULL;
 }
 
 /* --- values --- */
@@ -268,18 +303,26 @@ static const char *put_variable(stk_writer *w, const stk_node *node, const char 
     return data ? stk_writer_put_tensor(w, name, desc.dtype, shape, data) : NULL;
 }
 
-/* A batch that is open has no number to expand to. */
+/* A batch that is open has no number to expand to, but stays as it is where the value has it already. */
 static const char *expand(stk_writer *w, int32_t value)
 {
     stk_shape shape = stk_writer_shape_of(w, value);
     const stk_node *node = stk_writer_maker_of(w, value);
-    const char *x = node->op == STK_OP_constant
-                        ? stk_writer_put_number(w, node->attrs.dtype, node->attrs.constant.value)
-                        : stk_writer_plain(w, node->in[0]);
+    bool is_constant = node->op == STK_OP_constant;
+    const char *x = is_constant ? stk_writer_put_number(w, node->attrs.dtype, node->attrs.constant.value)
+                                : stk_writer_plain(w, node->in[0]);
+    stk_shape source = is_constant ? (stk_shape){0} : stk_writer_shape_of(w, node->in[0]);
     if (shape.rank == 0) return x;
-    if (stk_shape_known(shape)) return STK_WRITER_PUT(w, "Expand", x, stk_writer_put_list(w, shape.dim, shape.rank));
-    stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "a broadcast over the batch needs a batch of known size"));
-    return NULL;
+    for (int i = 0; i < shape.rank; i++) {
+        int at = i - (shape.rank - source.rank);
+        if (shape.dim[i] >= 0) continue;
+        if (at < 0 || source.dim[at] >= 0) {
+            stk_writer_refuse(w, node, "over a batch that is open");
+            return NULL;
+        }
+        shape.dim[i] = 1;
+    }
+    return STK_WRITER_PUT(w, "Expand", x, stk_writer_put_list(w, shape.dim, shape.rank));
 }
 
 const char *stk_writer_plain(stk_writer *w, int32_t value)

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/op.h"
 #include "onnx/writer.h"
 
 static const char *const unary_ops[STK_N_UNARY] = {
@@ -24,13 +23,6 @@ static const char *const reduce_ops[STK_N_REDUCE] = {[STK_REDUCE_SUM] = "ReduceS
                                                      [STK_REDUCE_MAX] = "ReduceMax",
                                                      [STK_REDUCE_MIN] = "ReduceMin",
                                                      [STK_REDUCE_PROD] = "ReduceProd"};
-
-static void refuse(stk_writer *w, const stk_node *node, const char *why)
-{
-    if (stk_writer_ok(w))
-        stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "op '%s'%s%s cannot be written as ONNX", stk_op_name(node->op),
-                                    why[0] ? " " : "", why));
-}
 
 /* --- element by element --- */
 
@@ -103,7 +95,7 @@ static void write_unary(stk_writer *w, const stk_node *node)
     else if (unary_ops[kind])
         y = stk_writer_put(w, unary_ops[kind], 1, &x);
     else
-        refuse(w, node, stk_unary_name(kind));
+        stk_writer_refuse(w, node, stk_unary_name(kind));
     set(w, node, first, y);
 }
 
@@ -168,7 +160,7 @@ static void write_reshape(stk_writer *w, const stk_node *node)
     int n_open = 0;
     for (int i = 0; i < shape.rank; i++)
         n_open += shape.dim[i] < 0;
-    if (n_open > 1) refuse(w, node, "with two open dimensions"); /* -1, as ONNX has it, may be one */
+    if (n_open > 1) stk_writer_refuse(w, node, "with two open dimensions"); /* -1, as ONNX has it, may be one */
     stk_writer_set_plain(
         w, node->first_out,
         STK_WRITER_PUT(w, "Reshape", stk_writer_plain(w, node->in[0]), stk_writer_put_list(w, shape.dim, shape.rank)));
@@ -388,7 +380,7 @@ static void write_group_norm(stk_writer *w, const stk_node *node)
         n_open += shape.dim[i] < 0;
         others *= shape.dim[i];
     }
-    if (n_open > 1) refuse(w, node, "of two open sides");
+    if (n_open > 1) stk_writer_refuse(w, node, "of two open sides");
     if (n_open) others = -1;
     const char *x = first ? stk_writer_first(w, node->in[0]) : stk_writer_plain(w, node->in[0]);
     x = STK_WRITER_PUT(w, "Reshape", x, stk_writer_put_list(w, (const int64_t[]){0, groups, others}, 3));
@@ -435,7 +427,7 @@ static void write_attention(stk_writer *w, const stk_node *node)
     static const int32_t heads[] = {0, 2, 1, 3}, heads_turned[] = {0, 2, 3, 1};
     stk_shape q = stk_writer_shape_of(w, node->in[0]), k = stk_writer_shape_of(w, node->in[1]);
     double scale = node->attrs.attention.scale != 0 ? node->attrs.attention.scale : 1 / sqrt((double)q.dim[3]);
-    if (q.dim[1] < 0 || k.dim[1] < 0) refuse(w, node, "of unknown length");
+    if (q.dim[1] < 0 || k.dim[1] < 0) stk_writer_refuse(w, node, "of unknown length");
     bool has_mask = node->n_in == 4 || node->n_in == 6;
     const char *s =
         STK_WRITER_PUT(w, "MatMul", order_heads(w, node->in[0], heads), order_heads(w, node->in[1], heads_turned));
@@ -486,6 +478,16 @@ static void write_cumsum(stk_writer *w, const stk_node *node)
     stk_writer_set_plain(w, node->first_out, y);
 }
 
+static void write_iota(stk_writer *w, const stk_node *node)
+{
+    stk_shape shape = stk_writer_shape_of(w, node->first_out);
+    if (stk_shape_known(shape))
+        stk_writer_set_plain(w, node->first_out,
+                             stk_writer_put_indices(w, node->attrs.dtype, shape, node->attrs.axis));
+    else
+        stk_writer_refuse(w, node, "over a batch that is open");
+}
+
 /* As it is: dropout in inference. */
 static void write_nothing(stk_writer *w, const stk_node *node)
 {
@@ -525,6 +527,7 @@ static const struct {
                    {STK_OP_attention, write_attention},
                    {STK_OP_gather, write_gather},
                    {STK_OP_argmax, write_argmax},
+                   {STK_OP_iota, write_iota},
                    {STK_OP_cumsum, write_cumsum},
                    {STK_OP_dropout, write_nothing}};
 
@@ -539,5 +542,5 @@ void stk_writer_put_node(stk_writer *w, const stk_node *node)
             export_list[i].write(w, node);
             return;
         }
-    refuse(w, node, "");
+    stk_writer_refuse(w, node, "");
 }

@@ -37,6 +37,8 @@ typedef struct stk_writer {
 /* --- errors and memory --- */
 bool stk_writer_ok(const stk_writer *w);
 void stk_writer_fail(stk_writer *w, stk_status status);
+/* Fails with the op and, where it is in one, the layer. why: "with two open dimensions", "" for the op as such. */
+void stk_writer_refuse(stk_writer *w, const stk_node *node, const char *why);
 void *stk_writer_alloc(stk_writer *w, size_t bytes);
 const char *stk_writer_text(stk_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -52,6 +54,8 @@ void stk_writer_put_float(stk_writer *w, const char *name, double value);
 /* --- initialisers --- */
 const char *stk_writer_put_list(stk_writer *w, const int64_t *values, int n); /* i64 [n] */
 const char *stk_writer_put_number(stk_writer *w, stk_dtype dtype, double value);
+/* Each element's index along the axis. */
+const char *stk_writer_put_indices(stk_writer *w, stk_dtype dtype, stk_shape shape, int axis);
 /* data: borrowed until the model is written, or in the arena. */
 const char *stk_writer_put_tensor(stk_writer *w, const char *name, stk_dtype dtype, stk_shape shape, const void *data);
 int32_t stk_onnx_type(stk_dtype dtype);

@@ -323,6 +323,25 @@ static void rests_are_exact(void **state)
     expect_values(&p, x, y, 9, want);
 }
 
+static void windows_that_find_no_room_are_refused(void **state)
+{
+    (void)state;
+    model_parts p;
+    const char *const ops[] = {"MaxPool", "AveragePool", "LpPool"};
+    for (int i = 0; i < 3; i++) {
+        begin(&p, ops[i], 18);
+        add_input(&p, "x", (int64_t[]){1, 1, 4, 6}, 4);
+        add_ints(&p, "kernel_shape", 2, (int64_t[]){3, 2});
+        add_ints(&p, "dilations", 2, (int64_t[]){2, 1});
+        expect_refusal(&p, STK_UNSUPPORTED, "its window spans 5 pixels, and the image has 4 with its padding");
+    }
+    begin(&p, "Conv", 18);
+    add_input(&p, "x", (int64_t[]){1, 1, 4, 4}, 4);
+    add_input(&p, "y", (int64_t[]){2, 1, 7, 1}, 4);
+    add_ints(&p, "pads", 4, (int64_t[]){1, 0, 1, 0});
+    expect_refusal(&p, STK_UNSUPPORTED, "its window spans 7 pixels, and the image has 6 with its padding");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -333,6 +352,7 @@ int main(void)
         cmocka_unit_test(pads_wrap),
         cmocka_unit_test(averages_count_padding_alone),
         cmocka_unit_test(rests_are_exact),
+        cmocka_unit_test(windows_that_find_no_room_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,10 +248,37 @@ static void recurrent_networks_come_back(void **state)
     }
 }
 
+/* Nearest and linear, of images and volumes, while the batch is open. */
+static void upsampling_comes_back(void **state)
+{
+    stk_model *model;
+    stk_onnx_export none = {.name = NULL};
+    (void)state;
+    stk_value x = begin(&model);
+    x = stk_upsample_nearest(stk_conv2d_with(x, &(stk_conv2d_config){.filters = 4, .kernel = 3, .stride = 4}), 3);
+    x = stk_upsample_linear(stk_conv2d_with(x, &(stk_conv2d_config){.filters = 2, .kernel = 3, .stride = 2}), 2);
+    classify(model, stk_dense(stk_flatten(x), 4));
+    check(model, "image", image, FOLDER "/upsample.onnx", none);
+    make_inputs();
+    model = stk_model_new("volumes");
+    x = stk_model_input_named(model, "volume", STK_F32, STK_SHAPE(4, 6, 4, 2));
+    x = stk_upsample_linear(stk_upsample_nearest(x, 2), 2);
+    classify(model, stk_dense(stk_flatten(x), 4));
+    check(model, "volume", image, FOLDER "/upsample3d.onnx", none);
+}
+
 static stk_status no_weight(void *user, const char *name, const void **data)
 {
     (void)user, (void)data;
     return stk_fail(STK_NOT_FOUND, "no weight '%s'", name);
+}
+
+static stk_status any_weight(void *user, const char *name, const void **data)
+{
+    static const float zeros[64];
+    (void)user, (void)name;
+    *data = zeros;
+    return STK_OK;
 }
 
 static void what_cannot_be_written_is_named(void **state)
@@ -264,8 +291,28 @@ static void what_cannot_be_written_is_named(void **state)
               y = stk_graph_input(graph, "y", STK_I32, STK_SHAPE(2));
     stk_graph_output(graph, "hit", stk_in_top_k(x, y, 1));
     assert_int_equal(stk_onnx_save(graph, &options, FOLDER "/none.onnx", &report), STK_UNSUPPORTED);
-    assert_non_null(strstr(stk_error_text(), "'in_top_k'"));
+    assert_non_null(strstr(stk_error_text(), "op 'in_top_k' cannot be written"));
     assert_false(stk_path_exists(FOLDER "/none.onnx"));
+    stk_graph_free(graph);
+    /* Behind a layer, that one is named. */
+    stk_model *model = stk_model_new("network");
+    x = stk_model_input_named(model, "x", STK_F32, STK_SHAPE(3));
+    x = stk_dense(x, 5);
+    graph = stk_model_graph(model);
+    y = stk_model_input_named(model, "y", STK_I32, (stk_shape){0});
+    stk_graph_output(graph, "hit", stk_in_top_k(x, y, 1));
+    stk_graph_output(graph, "logits", x);
+    options.weight = any_weight;
+    assert_int_equal(stk_onnx_save(graph, &options, FOLDER "/none.onnx", &report), STK_UNSUPPORTED);
+    assert_non_null(strstr(stk_error_text(), "op 'in_top_k' in layer 'dense' cannot be written as ONNX"));
+    stk_model_free(model);
+    /* A batch that nothing has. */
+    graph = stk_graph_new();
+    x = stk_broadcast(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(3)), STK_SHAPE(STK_ANY, 3));
+    stk_graph_output(graph, "alike", stk_reshape(x, STK_SHAPE(STK_ANY, 1, 3)));
+    options.weight = no_weight;
+    assert_int_equal(stk_onnx_save(graph, &options, FOLDER "/none.onnx", &report), STK_UNSUPPORTED);
+    assert_non_null(strstr(stk_error_text(), "op 'broadcast' over a batch that is open cannot be written as ONNX"));
     stk_graph_free(graph);
     graph = stk_graph_new();
     x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(2, 3));
@@ -313,6 +360,7 @@ int main(void)
         cmocka_unit_test(networks_of_images_come_back),    cmocka_unit_test(group_norms_come_back),
         cmocka_unit_test(transformers_come_back),          cmocka_unit_test(recurrent_networks_come_back),
         cmocka_unit_test(what_cannot_be_written_is_named), cmocka_unit_test(inputs_and_outputs_are_told),
+        cmocka_unit_test(upsampling_comes_back),
     };
     return cmocka_run_group_tests(tests, fresh_folder, NULL);
 }

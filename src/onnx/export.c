@@ -32,9 +32,9 @@ void stk_writer_refuse(stk_writer *w, const stk_node *node, const char *why)
     stk_writer_fail(w, stk_graph_find_layers(w->graph, layer));
     if (!stk_writer_ok(w)) return;
     stk_layer_name of = layer[node - w->graph->node];
-    stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "op '%s'%s%s%s%.*s%s cannot be written as ONNX",
-                                stk_op_name(node->op), why[0] ? " " : "", why, of.text ? " in layer '" : "",
-                                of.text ? of.n : 0, of.text ? of.text : "", of.text ? "'" : ""));
+    stk_writer_fail(w, stk_fail(STK_UNSUPPORTED, "op '%s'%s%s%s%.*s%s cannot be written as ONNX", stk_op_name(node->op),
+                                why[0] ? " " : "", why, of.text ? " in layer '" : "", of.text ? of.n : 0,
+                                of.text ? of.text : "", of.text ? "'" : ""));
 }
 
 void *stk_writer_alloc(stk_writer *w, size_t bytes)

@@ -482,8 +482,7 @@ static void write_iota(stk_writer *w, const stk_node *node)
 {
     stk_shape shape = stk_writer_shape_of(w, node->first_out);
     if (stk_shape_known(shape))
-        stk_writer_set_plain(w, node->first_out,
-                             stk_writer_put_indices(w, node->attrs.dtype, shape, node->attrs.axis));
+        stk_writer_set_plain(w, node->first_out, stk_writer_put_indices(w, node->attrs.dtype, shape, node->attrs.axis));
     else
         stk_writer_refuse(w, node, "over a batch that is open");
 }

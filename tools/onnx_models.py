@@ -75,6 +75,7 @@ network("vision_transformer", lambda: torchvision.models.VisionTransformer(
 segmentation = {"module": torchvision.models.segmentation, "weights_backbone": None}
 for name in ("deeplabv3_resnet50", "deeplabv3_mobilenet_v3_large", "fcn_resnet50", "lraspp_mobilenet_v3_large"):
     vision(name, 64, **segmentation)
+network("raft_small", lambda: torchvision.models.optical_flow.raft_small(weights=None), first=image(128), second=image(128))
 for name in ("r3d_18", "mc3_18", "r2plus1d_18"):
     network(name, lambda name=name: getattr(torchvision.models.video, name)(weights=None, num_classes=10), video=numbers(1, 3, 8, 32, 32))
 
@@ -180,6 +181,26 @@ hf("dpt", "DPTConfig", "DPTForDepthEstimation",
 hf("vilt", "ViltConfig", "ViltModel", {**VIT, "vocab_size": 99, "max_position_embeddings": 64}, **{k: v for k, v in {
     "input_ids": tokens(rows=1), "attention_mask": ones(rows=1)}.items()}, token_type_ids=lambda: torch.zeros(1, 16, dtype=torch.int64),
    pixel_values=image())
+hf("xlnet", "XLNetConfig", "XLNetForSequenceClassification",
+   {"vocab_size": 99, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64, "use_mems_eval": False}, **TEXT)
+hf("longformer", "LongformerConfig", "LongformerForSequenceClassification", {**SMALL, "attention_window": 8}, **TEXT)
+hf("bigbird", "BigBirdConfig", "BigBirdForSequenceClassification", {**SMALL, "attention_type": "original_full"}, **TEXT)
+hf("mamba2", "Mamba2Config", "Mamba2ForCausalLM",
+   {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8, "head_dim": 16, "num_heads": 4, "n_groups": 1, "chunk_size": 4,
+    "use_cache": False}, input_ids=tokens(length=8))
+hf("rwkv", "RwkvConfig", "RwkvForCausalLM", {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "use_cache": False},
+   input_ids=tokens(length=8))
+hf("clip-text", "CLIPTextConfig", "CLIPTextModelWithProjection", {**SMALL, "projection_dim": 16}, **TEXT)
+hf("encodec", "EncodecConfig", "EncodecModel", {"num_filters": 8, "hidden_size": 16, "codebook_size": 16, "codebook_dim": 16,
+   "upsampling_ratios": [4, 2]}, input_values=numbers(1, 1, 640))
+hf("sew", "SEWConfig", "SEWForCTC", {**SMALL, "conv_dim": [16, 16], "conv_stride": [5, 2], "conv_kernel": [10, 3], "squeeze_factor": 2,
+   "num_conv_pos_embeddings": 16, "num_conv_pos_embedding_groups": 4}, input_values=numbers(1, 1600))
+hf("levit", "LevitConfig", "LevitForImageClassification",
+   {"image_size": 64, "hidden_sizes": [16, 24, 32], "num_attention_heads": [2, 3, 4], "depths": [1, 1, 1], "key_dim": [8, 8, 8]}, pixel_values=image())
+hf("cvt", "CvtConfig", "CvtForImageClassification", {"embed_dim": [16, 24, 32], "num_heads": [1, 2, 2], "depth": [1, 1, 1]}, pixel_values=image())
+hf("patchtst", "PatchTSTConfig", "PatchTSTForPrediction",
+   {"num_input_channels": 2, "context_length": 32, "patch_length": 4, "patch_stride": 4, "d_model": 16, "num_attention_heads": 2,
+    "num_hidden_layers": 2, "ffn_dim": 32, "prediction_length": 8}, past_values=numbers(1, 32, 2))
 
 
 # torch.nn: recurrent layers and others that the libraries' networks lack.

@@ -106,6 +106,7 @@
     X(Mul, "broadcast:i=0|1") \
     X(Neg, "") \
     X(NegativeLogLikelihoodLoss, "ignore_index:i reduction:s=none|sum|mean") \
+    X(NonZero, "") \
     X(Not, "") \
     X(OneHot, "axis:i") \
     X(Or, "broadcast:i=0|1") \

@@ -62,6 +62,26 @@ stk_status stk_onnx_build_Compress(stk_build *b)
     return stk_onnx_output(b, 0, stk_gather(x, stk_onnx_index_value(b, ids, n_kept), axis));
 }
 
+/* How many there are decides about the shape, and so x must be known. */
+stk_status stk_onnx_build_NonZero(stk_build *b)
+{
+    const stk_onnx_tensor *x;
+    STK_RETURN_IF_ERROR(stk_onnx_input_tensor(b, 0, &x));
+    int64_t n = stk_shape_count(x->shape), n_found = 0, at = 0;
+    stk_shape shape = x->shape.rank ? x->shape : STK_SHAPE(1); /* a number is a list of one */
+    for (int64_t i = 0; i < n; i++)
+        n_found += stk_onnx_number(x, i) != 0;
+    int64_t *places = stk_arena_alloc(b->model->arena, (size_t)(n_found * shape.rank + 1) * sizeof(*places));
+    if (!places) return stk_fail_memory((size_t)n_found * sizeof(*places));
+    for (int64_t i = 0; i < n; i++) {
+        if (stk_onnx_number(x, i) == 0) continue;
+        for (int axis = 0; axis < shape.rank; axis++)
+            places[axis * n_found + at] = i / stk_shape_product(shape, axis + 1, shape.rank) % shape.dim[axis];
+        at++;
+    }
+    return stk_onnx_output_tensor(b, 0, STK_I64, STK_SHAPE(shape.rank, n_found), places);
+}
+
 /* x with that axis behind the first one. Its own inverse only where axis is 0 or 1. */
 static stk_value axis_second(stk_value x, int axis, bool back)
 {

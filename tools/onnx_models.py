@@ -390,8 +390,8 @@ random weights, written by both exporters of PyTorch {torch.__version__} with th
 `cpu` in f32, compared with ONNX Runtime {onnxruntime.__version__}. The difference is the largest of any output, relative to that output's largest
 number where this is above 1; {BOUND:g} is allowed.
 
-Of {len(rows)} pairs of network and exporter {count['equal']} are equal, {count['differs']} differ, {count['refused']} are refused, and \
-of {count['not exported']} there is no model, since the exporter or ONNX Runtime fails.
+Of {len(rows)} pairs of network and exporter {count['equal']} equal, {count['differs']} different, {count['refused']} refused; of \
+{count['not exported']} there is no model, since the exporter or ONNX Runtime fails.
 
 | Network | Exporter | Nodes | Largest output | Difference, or what is refused |
 |---|---|--:|--:|---|

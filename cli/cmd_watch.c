@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/new_file.h"
 #include "cli.h"
+#include "events/exporter.h"
 #include "stoker/printable.h"
 #include "watch/child.h"
 #include "watch/compare.h"
@@ -25,6 +26,7 @@ static const cli_option options[] = {
      "time between two samples, 20 to 10000 ms; default: 100, longer where that would cost too much"},
     {"--json", NULL, "prints one JSON object at the end; the command's own output goes to standard error"},
     {"--html", "FILE", "writes the report as one page, too"},
+    {"--serve", "PORT", "the report as it is by now at http://127.0.0.1:PORT/ until the job ends; 0: any free port"},
     {"--record", "FILE", "writes all that was seen"},
     {"--replay", "FILE", "judges a recording"},
     {"--compare", "A B", "two recordings: did the change help? With a confidence interval"},
@@ -165,8 +167,18 @@ static int put_report(const cli_args *args, const stk_watch *watch, FILE *file)
     return code;
 }
 
-/* The verdict is looked for again only as often as that takes a thousandth of a core: long runs have many rows. */
-static void put_line(const stk_watch *watch)
+/* One that cannot be made for want of memory leaves the one before. */
+static void put_page(stk_exporter *served, const stk_watch_report *report)
+{
+    stk_text page = {0};
+    stk_watch_report_html(report, &page);
+    if (stk_text_status(&page) == STK_OK) (void)stk_exporter_put_page(served, &page);
+    stk_text_free(&page);
+}
+
+/* The verdict is looked for again only as often as that takes a thousandth of a core: long runs have many rows. served:
+ * NULL, nowhere. */
+static void tell_by_now(const stk_watch *watch, bool shows_line, stk_exporter *served)
 {
     static stk_watch_report report;
     static double judge_at;
@@ -174,8 +186,10 @@ static void put_line(const stk_watch *watch)
     clock_t begin = clock();
     if (cli_now() >= judge_at) {
         stk_watch_report_now(watch, &report);
+        if (served) put_page(served, &report);
         judge_at = cli_now() + 1000.0 * (double)(clock() - begin) / CLOCKS_PER_SEC;
     }
+    if (!shows_line) return;
     report.length_s = watch->history.n ? watch->history.row[watch->history.n - 1].at_s : 0;
     stk_watch_report_line(&report, &line);
     /* One that fills the terminal could not be taken away again. */
@@ -214,7 +228,8 @@ static bool can_write(const cli_args *args)
 typedef struct watched_job {
     pid_t pid;
     bool is_ours, shows_line;
-    double seconds; /* 0: no limit */
+    double seconds;       /* 0: no limit */
+    stk_exporter *served; /* NULL: nowhere */
 } watched_job;
 
 enum { MOST_STOPS = 3 }; /* then a command that does not mind Ctrl-C is left alone */
@@ -230,8 +245,8 @@ static stk_status follow(stk_watch *watch, const watched_job *job, int *exit_cod
         double at = cli_now();
         stk_status status = stk_watch_take(watch, &is_over);
         if (status != STK_OK) return status;
-        if (job->shows_line && cli_now() - shown >= 1) {
-            put_line(watch);
+        if ((job->shows_line || job->served) && cli_now() - shown >= 1) {
+            tell_by_now(watch, job->shows_line, job->served);
             shown = cli_now();
         }
         if (job->is_ours) is_over = false;
@@ -268,11 +283,11 @@ static int watch_job(const cli_args *args, char *const *argv)
     static stk_watch watch;
     stk_watch_config config = {.nvml = cli_value(args, "--nvml"),
                                .root = {cli_value(args, "--over"), cli_value(args, "--without")}};
-    int64_t pid, seconds, interval;
+    int64_t pid, seconds, interval, port;
     int exit_code = -1, by_signal = 0;
-    watched_job job = {0, argv != NULL, isatty(STDERR_FILENO) && !cli_has(args, "--quiet"), 0};
+    watched_job job = {0, argv != NULL, isatty(STDERR_FILENO) && !cli_has(args, "--quiet"), 0, NULL};
     if (!cli_number(args, "--pid", 1, INT32_MAX, 0, &pid) || !cli_number(args, "--seconds", 1, 1 << 30, 0, &seconds) ||
-        !cli_number(args, "--interval", 20, 10000, 100, &interval))
+        !cli_number(args, "--interval", 20, 10000, 100, &interval) || !cli_number(args, "--serve", 0, 65535, 0, &port))
         return CLI_USAGE;
     if (!argv && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
         cli_error("there is no process %d", (int)pid);
@@ -284,10 +299,15 @@ static int watch_job(const cli_args *args, char *const *argv)
     }
     job.seconds = (double)seconds;
     if (!can_write(args)) return CLI_FAILED;
+    if (cli_has(args, "--serve")) {
+        if (stk_exporter_open((int)port, &job.served) != STK_OK) return cli_fail();
+        fprintf(stderr, "stoker: the report is at http://127.0.0.1:%d/\n", stk_exporter_port(job.served));
+    }
     if (argv) {
         stk_status status = stk_watch_child_start(argv, cli_has(args, "--json"), &job.pid);
         if (status != STK_OK) {
             cli_fail();
+            stk_exporter_close(job.served);
             return status == STK_NOT_FOUND ? 127 : 126;
         }
     } else {
@@ -309,6 +329,7 @@ static int watch_job(const cli_args *args, char *const *argv)
     }
     int code = status == STK_OK ? put_report(args, &watch, argv ? stderr : stdout) : cli_fail();
     stk_watch_close(&watch);
+    stk_exporter_close(job.served);
     /* A failure to watch must not end the command, which goes on and tells its own end. */
     while (job.is_ours && exit_code < 0 && status != STK_OK && !stk_watch_child_ended(job.pid, &exit_code, &by_signal))
         stk_watch_child_wait(1000000);

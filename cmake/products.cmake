@@ -65,6 +65,7 @@ set(STOKER_WATCH_SOURCES cli/watch/main.c cli/cmd_watch.c cli/args.c cli/text.c 
 foreach(stem text plain_number error printable secret file new_file temporary memory memory_machine thread hash clock cgroup)
   list(APPEND STOKER_WATCH_SOURCES src/base/${stem}.c)
 endforeach()
+list(APPEND STOKER_WATCH_SOURCES src/events/exporter.c src/events/http_request.c)
 file(GLOB watch_sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src/watch/*.c)
 list(APPEND STOKER_WATCH_SOURCES ${watch_sources})
 list(TRANSFORM STOKER_WATCH_SOURCES PREPEND ${CMAKE_SOURCE_DIR}/)

@@ -34,7 +34,7 @@ struct stk_exporter {
     int port;
     stk_thread thread;
     stk_mutex lock;
-    stk_text text;                        /* guarded by lock */
+    stk_text text, page;                  /* guarded by lock; page empty: none */
     stk_connection connection[N_WAITING]; /* the thread's */
 };
 
@@ -56,7 +56,8 @@ static void make_answer(stk_exporter *e, stk_connection *c)
     static const char plain[] = "Content-Type: text/plain; charset=utf-8\r\n",
                       metrics[] = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n",
                       allow[] = "Allow: GET, HEAD\r\n";
-    static const char home[] = "A Stoker run; its numbers are at /metrics\n";
+    static const char home[] = "A Stoker run; its numbers are at /metrics\n",
+                      live[] = "Content-Type: text/html; charset=utf-8\r\nCache-Control: no-store\r\nRefresh: 3\r\n";
     const stk_http_request *request = &c->asked;
     stk_text *out = &c->answer;
     bool with_body = request->asks == STK_HTTP_GET;
@@ -70,7 +71,12 @@ static void make_answer(stk_exporter *e, stk_connection *c)
         add_answer(out, "200 OK", metrics, stk_text_get(&e->text), e->text.n, with_body);
         stk_mutex_unlock(&e->lock);
     } else if (is_path(request, "/")) {
-        add_answer(out, "200 OK", plain, home, sizeof(home) - 1, with_body);
+        stk_mutex_lock(&e->lock);
+        if (e->page.n > 0)
+            add_answer(out, "200 OK", live, stk_text_get(&e->page), e->page.n, with_body);
+        else
+            add_answer(out, "200 OK", plain, home, sizeof(home) - 1, with_body);
+        stk_mutex_unlock(&e->lock);
     } else {
         add_answer(out, "404 Not Found", "", "", 0, false);
     }
@@ -244,15 +250,25 @@ int stk_exporter_port(const stk_exporter *exporter)
     return exporter->port;
 }
 
-stk_status stk_exporter_put(stk_exporter *exporter, const stk_text *text)
+static stk_status put(stk_exporter *exporter, const stk_text *from, stk_text *to)
 {
     stk_mutex_lock(&exporter->lock);
-    exporter->text.n = 0;
-    stk_text_add_bytes(&exporter->text, stk_text_get(text), text->n);
-    stk_status status = stk_text_status(&exporter->text);
-    if (status != STK_OK) stk_text_free(&exporter->text);
+    to->n = 0;
+    stk_text_add_bytes(to, stk_text_get(from), from->n);
+    stk_status status = stk_text_status(to);
+    if (status != STK_OK) stk_text_free(to);
     stk_mutex_unlock(&exporter->lock);
     return status;
+}
+
+stk_status stk_exporter_put(stk_exporter *exporter, const stk_text *text)
+{
+    return put(exporter, text, &exporter->text);
+}
+
+stk_status stk_exporter_put_page(stk_exporter *exporter, const stk_text *page)
+{
+    return put(exporter, page, &exporter->page);
 }
 
 void stk_exporter_close(stk_exporter *exporter)
@@ -269,6 +285,7 @@ void stk_exporter_close(stk_exporter *exporter)
     if (exporter->stop_fd >= 0) close(exporter->stop_fd);
     stk_mutex_destroy(&exporter->lock);
     stk_text_free(&exporter->text);
+    stk_text_free(&exporter->page);
     for (int i = 0; i < N_WAITING; i++)
         stk_text_free(&exporter->connection[i].answer);
     free(exporter);

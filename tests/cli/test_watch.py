@@ -13,11 +13,13 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import termios
 import time
+import urllib.request
 
 from program import STOKER, accepted, begin, check, end, refused, run
 
@@ -212,6 +214,31 @@ def attaches():
     refused(["watch", "--pid", str(job.pid)], 1, "there is no process")
 
 
+def serves():
+    """The report by now, as a page that browsers ask for again, until the job ends."""
+    job = subprocess.Popen([STOKER, "watch", "--serve", "0", "--quiet", "--", sys.executable, "-c", BUSY.format(30)],
+                           stderr=subprocess.PIPE, text=True)
+    said = job.stderr.readline()
+    check(said.startswith("stoker: the report is at http://127.0.0.1:"), f"it says where: {said!r}")
+    page, headers, until = "", {}, time.monotonic() + 20
+    while "</html>" not in page and time.monotonic() < until:
+        with urllib.request.urlopen(said.split()[-1], timeout=20) as answer:
+            page, headers = answer.read().decode(), answer.headers
+        time.sleep(0.2)
+    check("<title>stoker watch" in page and "</html>" in page, f"a whole page: {page[:200]!r}")
+    check(headers.get_content_type() == "text/html" and "Refresh" in headers, f"which is asked for again: {headers}")
+    job.send_signal(signal.SIGINT)
+    try:
+        job.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        job.kill()
+    check(job.returncode == 130, f"and goes on to watch: {job.returncode}")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused(["watch", "--serve", str(taken.getsockname()[1]), "--", "true"], 1, "cannot listen")
+
+
 def orphans():
     """A double fork leaves the tree of parents; the process is still seen."""
     code = f"import os, sys, time\nif os.fork() == 0:\n os.setsid()\n if os.fork() == 0:\n  exec({BUSY.format(2.5)!r})\n os._exit(0)\nos.wait(); time.sleep(2.5)"
@@ -308,6 +335,7 @@ no_files()
 counted_once()
 stubborn()
 attaches()
+serves()
 orphans()
 recordings()
 narrow()

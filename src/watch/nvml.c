@@ -78,7 +78,7 @@ static void open_gpu(stk_watch_nvml *nvml, int i, const stk_watch_root *root, st
     nvml->numa_node[i] = -1;
     if (CALL(i, name, nvml->device[i], label->name, sizeof(label->name) - 1))
         (void)stk_watch_facts_add(facts, "gpu", "%d: %s", i, label->name);
-    if (nvml->uuid && nvml->uuid(nvml->device[i], label->uuid, sizeof(label->uuid) - 1) != 0) label->uuid[0] = 0;
+    if (!CALL(i, uuid, nvml->device[i], label->uuid, sizeof(label->uuid) - 1)) label->uuid[0] = 0;
     if (CALL(i, pci, nvml->device[i], &pci) && pci.domain <= 0xffff) {
         snprintf(label->bus_id, sizeof(label->bus_id), "%08x:%02x:%02x.0", pci.domain, pci.bus & 0xff,
                  pci.device & 0xff);

@@ -298,7 +298,7 @@ static void classes_are_bounded(void **state)
     char *text = malloc((MOST + 1) * BYTES + 1);
     assert_non_null(text);
     for (int i = 0; i <= MOST; i++)
-        snprintf(text + (size_t)i * BYTES, BYTES + 1, "%07d\n", i);
+        snprintf(text + (size_t)i * BYTES, BYTES + 1, "%07u\n", (unsigned)i % 10000000);
     stk_csv_config config = {FIELDS({.name = "label", .kind = STK_CSV_CLASS, COLUMNS("0")}), .no_header = true};
     stk_source *source = open_good(write_file("most.csv", text, (size_t)MOST * BYTES), config);
     assert_int_equal(source->n_classes, MOST);

@@ -366,9 +366,10 @@ void paper_forget_missing(void)
     n_missing = 0;
 }
 
-/* Each op with its dtypes once. */
+/* Each op with its dtypes once; not those that programs have as others (passes/decompose.c). */
 static stk_status note_missing(const stk_op_call *call)
 {
+    if (stk_op_get_rule(call->op)->decompose) return STK_OK;
     stk_text text = {0};
     char **grown = NULL;
     stk_status status = STK_OK;

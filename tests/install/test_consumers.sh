@@ -34,6 +34,17 @@ runs() {
 cc "$example" -o by_pkg_config $(pkg-config --cflags --libs stoker) -lm
 runs by_pkg_config shared
 
+# Every example; what saves, loads, sets, exports and runs models is run, too.
+for one in "$source"/examples/[0-9]*.c; do
+    cc "$one" -o "$(basename "$one" .c)" $(pkg-config --cflags --libs stoker) -lm || fail "'$one' cannot be built"
+done
+for one in 11_save_and_load 12_run_onnx; do
+    code=0
+    "./$one" >"$one.out" 2>&1 || code=$?
+    [ $code = 0 ] || [ $code = 77 ] || { cat "$one.out"; fail "'$one' failed"; }
+    echo "$one: $(tail -n 1 "$one.out")"
+done
+
 # The line of docs/files.md.
 line=$(sed -n 's/^cc examples\/09_classify.c -o classify //p' "$source/docs/files.md")
 [ -n "$line" ] || fail "docs/files.md has no line that links statically"

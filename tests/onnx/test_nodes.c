@@ -100,10 +100,11 @@ static double tolerance(stk_dtype dtype, double y)
 }
 
 /* What the recorded numbers of a DFT are off by: sums in f32, where an exact 0 is recorded as a last place of the
- * largest number. */
+ * largest number. Those of tools/onnx_fuzz.py are sums, too, of two peers that may differ by so much. */
 static double noise_of(const char *test, const stk_onnx_tensor *want)
 {
     double most = 0;
+    if (!strncmp(test, "fuzz_", 5)) return 1e-6;
     if (strncmp(test, "test_dft", 8) != 0) return 0;
     for (int64_t i = 0, n = stk_shape_count(want->shape); i < n; i++)
         most = fmax(most, fabs(stk_onnx_number(want, i)));

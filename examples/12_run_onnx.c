@@ -2,7 +2,8 @@
  * opened, says what it takes and gives, and is run.
  *
  *   12_run_onnx                 writes a small model, and compares its results with the network's
- *   12_run_onnx FILE [NAME=N]   runs another model on zeros; NAME=N: the size of a dimension that the model leaves open
+ *   12_run_onnx FILE [NAME=N]   runs another model on zeros; NAME=N: the size of a dimension that the model leaves
+ * open, as those that stoker export writes do: N=1
  */
 #include <math.h>
 #include <stdio.h>
@@ -119,6 +120,10 @@ int main(int argc, char **argv)
     if (equals) {
         snprintf(name, sizeof(name), "%.*s", (int)(equals - argv[2]), argv[2]);
         size.n = strtoll(equals + 1, NULL, 10);
+    }
+    if (argv[1][0] == '-' || argc > 3 || (argc > 2 && !equals) || size.n < 1) {
+        fprintf(stderr, "usage: 12_run_onnx [FILE [NAME=N]], like: 12_run_onnx model.onnx N=1\n");
+        return 2;
     }
     const stk_onnx_options options = {.size = &size, .n_sizes = equals ? 1 : 0};
     stk_session *session = stk_session_new(NULL, 0, 1);

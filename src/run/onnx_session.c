@@ -29,6 +29,22 @@ static stk_status set_weights(stk_session *session, const stk_onnx *model)
     return STK_OK;
 }
 
+static stk_status check_sizes(const stk_graph *graph)
+{
+    char text[STK_SHAPE_TEXT_BYTES];
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        stk_shape shape = graph->value[graph->node[i].first_out].desc.shape;
+        for (int k = 0; graph->node[i].op == STK_OP_input && k < shape.rank; k++)
+            if (shape.dim[k] == STK_ANY)
+                return stk_fail(
+                    STK_INVALID,
+                    "input '%s' is %s: to run the model, give stk_onnx_open a size for what it leaves open, by "
+                    "the model's name for it (models that Stoker writes: N)",
+                    graph->node[i].name, stk_shape_text(shape, text));
+    }
+    return STK_OK;
+}
+
 stk_session_step *stk_session_compile_onnx(stk_session *session, stk_onnx *model)
 {
     if (!session) return NULL;
@@ -36,6 +52,7 @@ stk_session_step *stk_session_compile_onnx(stk_session *session, stk_onnx *model
         (void)stk_session_keep(session, stk_fail(STK_INVALID, "there is no ONNX model to compile"));
         return NULL;
     }
+    if (stk_session_keep(session, check_sizes(stk_onnx_graph(model))) != STK_OK) return NULL;
     stk_session_step *step = stk_session_compile(session, stk_graph_clone(stk_onnx_graph(model), STK_ANY), false);
     if (!step || stk_session_keep(session, set_weights(session, model)) != STK_OK) return NULL;
     return step;

@@ -246,7 +246,8 @@ static void set_options(CURL *h, const stk_store_call *call, struct curl_slist *
     curl_easy_setopt(h, CURLOPT_LOW_SPEED_LIMIT, (long)STALL_BYTES_PER_S);
     curl_easy_setopt(h, CURLOPT_LOW_SPEED_TIME, stall_seconds);
     double left = stk_request_seconds_left();
-    if (left < STK_REQUEST_NO_END) curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)(left * 1000) + 1);
+    /* A little after the end, as libcurl counts whole milliseconds: whatever it stops is late by our clock, too. */
+    if (left < STK_REQUEST_NO_END) curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)(left * 1000) + 10);
     curl_easy_setopt(h, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(h, CURLOPT_XFERINFOFUNCTION, ask_to_go_on);
     curl_easy_setopt(h, CURLOPT_USERAGENT, "stoker/" STK_VERSION);

@@ -28,7 +28,7 @@ TABLES = ROOT / "src/device/cpu/tuned"
 SEEDS = range(1, 21)  # for tables; those of a check begin behind them
 CALLS_A_SEED = 32
 FIRST_CHECK_SEED = 1001
-RECIPES = ["bench-resnet18", "bench-resnet50", "bench-gpt2", "bench-bert", "cifar-cnn", "cifar-mobilenet", "sst2-bert-mini"]
+RECIPES = ["bench-resnet18", "bench-resnet50", "bench-gpt2", "bench-bert", "cifar-cnn", "cifar-mobilenet", "sst2-bert-mini", "sst2-lstm"]
 PRECISIONS = ["f32", "bf16"]
 KINDS = [(op, dtype) for dtype in PRECISIONS for op in ("matmul", "conv2d", "conv2d_grad_data", "conv2d_grad_weight")]
 
@@ -71,6 +71,16 @@ def draw_product(rng, dtype):
             return f"matmul {dtype} {out} {batches} {m} {n} {k} {turned[0]} {turned[1]} 0"
 
 
+def draw_long_product(rng, dtype):
+    """Of a dense or recurrent layer on many rows: forward, its data's gradient, its weights' gradient."""
+    while True:
+        rows = by_size(rng, 4096, 65536) // 64 * 64
+        n, k = (rng.choice([1, 3]) << rng.randint(5, 11) if rng.random() < 0.7 else by_size(rng, 16, 3072) for _ in range(2))
+        if rows * n * k <= 1 << 34 and rows * max(n, k) <= 1 << 26:
+            weights = f"matmul {dtype} f32 1 {n} {k} {rows} 1 0 0"
+            return rng.choice([f"matmul {dtype} {dtype} 1 {rows} {n} {k} 0 {rng.choice([0, 1])} 0", weights])
+
+
 def draw_convolution(rng, op, dtype):
     while True:
         images, side = by_size(rng, 2, 64), by_size(rng, 4, 96)
@@ -98,6 +108,8 @@ def draw(seed, n):
     for i in range(n):
         op, dtype = KINDS[i % len(KINDS)]
         yield draw_product(rng, dtype) if op == "matmul" else draw_convolution(rng, op, dtype)
+    for i in range(n // 4):
+        yield draw_long_product(rng, PRECISIONS[i % len(PRECISIONS)])
 
 
 def recipe_calls(build):

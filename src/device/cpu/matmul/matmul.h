@@ -36,7 +36,7 @@ typedef struct stk_gemm_block {
     int64_t depth;
     void *c;
     int64_t c_row;
-    bool adds;
+    bool adds, is_large; /* b does not stay in a core's cache; says nothing about the result */
     stk_gemm_skip skip;
     int64_t diagonal;
 } stk_gemm_block;

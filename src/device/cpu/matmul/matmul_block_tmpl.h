@@ -1,19 +1,20 @@
 /* For matmul_isa.c, once for each T, after matmul_tmpl.h: products of blocks that lie in the cache; see matmul.h. */
 
-#define BLOCK_FN(name, height, row_step, col_step)                                                                     \
+#define BLOCK_FN(name, height, ahead, row_step, col_step)                                                              \
     static __attribute__((noinline)) void NAME(name)(int64_t k, const T *a, int64_t a_step, const T *b, T *c,          \
                                                      int64_t c_row, int adds)                                          \
     {                                                                                                                  \
-        NAME(tile)(height, k, a, row_step, col_step, b, c, c_row, adds);                                               \
+        NAME(tile)(height, ahead, k, a, row_step, col_step, b, c, c_row, adds);                                        \
     }
-BLOCK_FN(three_here, 3, a_step, 1)
-BLOCK_FN(two_here, 2, a_step, 1)
-BLOCK_FN(one_here, 1, a_step, 1)
-BLOCK_FN(high_across, ROWS, 1, a_step)
-BLOCK_FN(low_across, LOW_ROWS, 1, a_step)
-BLOCK_FN(three_across, 3, 1, a_step)
-BLOCK_FN(two_across, 2, 1, a_step)
-BLOCK_FN(one_across, 1, 1, a_step)
+BLOCK_FN(high_ahead, ROWS, AHEAD, a_step, 1)
+BLOCK_FN(three_here, 3, 0, a_step, 1)
+BLOCK_FN(two_here, 2, 0, a_step, 1)
+BLOCK_FN(one_here, 1, 0, a_step, 1)
+BLOCK_FN(high_across, ROWS, 0, 1, a_step)
+BLOCK_FN(low_across, LOW_ROWS, 0, 1, a_step)
+BLOCK_FN(three_across, 3, 0, 1, a_step)
+BLOCK_FN(two_across, 2, 0, 1, a_step)
+BLOCK_FN(one_across, 1, 0, 1, a_step)
 #undef BLOCK_FN
 
 /* The tile of that many rows; across: the rows of a are neighbours. */
@@ -64,6 +65,7 @@ static void NAME(block_step)(const stk_gemm_block *g, int64_t row, int64_t heigh
     const T *b = (const T *)g->b + col * g->depth + from * NAME(COLS);
     T *c = (T *)g->c + row * g->c_row + col;
     NAME(tile_fn) tile = NAME(block_tile)(height, across);
+    if (g->is_large && row == 0 && height == ROWS && !across) tile = NAME(high_ahead);
     if (width < NAME(COLS))
         NAME(edge_tile)(tile, to - from, a, a_step, b, c, g->c_row, adds, height, width);
     else

@@ -36,6 +36,9 @@ extern const stk_cpu_way stk_matmul_ways[];
  * has none. */
 bool stk_matmul_tiles_supports(const stk_cpu_device *device, const stk_op_call *call);
 bool stk_matmul_tiles_can(const stk_cpu_device *device, const stk_op_call *call);
+/* f32 whose a is read by columns that lie multiples of 4 KiB apart, and deep: all of a column is in the same few sets
+ * of the caches, and oneDNN's packing waits for memory. True where tiles are there instead. */
+bool stk_matmul_meets_few_sets(const stk_cpu_device *device, const stk_op_call *call);
 stk_status stk_matmul_tiles_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 bool stk_matmul_onednn_supports(const stk_cpu_device *device, const stk_op_call *call);
 bool stk_matmul_onednn_can(const stk_cpu_device *device, const stk_op_call *call);

@@ -34,15 +34,15 @@ bool stk_matmul_sgemm_supports(const stk_cpu_device *device, const stk_op_call *
     stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
     const stk_gemm *g = &sizes.gemm;
     return call->in[0].dtype == STK_F32 && sizes.n_batch < 4 * stk_matmul_threads(device, &sizes) &&
-           stk_sgemm_pays(g->m, g->n, g->k);
+           stk_sgemm_pays(g->m, g->n, g->k) && !stk_matmul_meets_few_sets(device, call);
 }
 
 /* Not a vector by a matrix: memory's speed counts there, and other ways read as fast. */
 bool stk_matmul_sgemm_can(const stk_cpu_device *device, const stk_op_call *call)
 {
     stk_matmul_sizes sizes = stk_matmul_sizes_of(call);
-    (void)device;
-    return call->in[0].dtype == STK_F32 && sizes.gemm.m > 1 && sizes.gemm.n > 1;
+    return call->in[0].dtype == STK_F32 && sizes.gemm.m > 1 && sizes.gemm.n > 1 &&
+           !stk_matmul_meets_few_sets(device, call);
 }
 
 stk_status stk_matmul_sgemm_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)

@@ -35,9 +35,11 @@ static inline __attribute__((always_inline)) void NAME(tile_step)(const int heig
 }
 
 /* c[height][COLS] (+)= a b over k steps. Element (i, l) of a is at a[i * a_row + l * a_col]; b is a packed panel. Four
- * steps at a time: where a core's other thread is busy, instructions are what is scarce. */
-static inline __attribute__((always_inline)) void NAME(tile)(const int height, int64_t k, const T *a, int64_t a_row,
-                                                             int64_t a_col, const T *b, T *c, int64_t c_row, int adds)
+ * steps at a time: where a core's other thread is busy, instructions are what is scarce. ahead: that many steps before
+ * it is used b is asked for, where more lies behind it that is used next; 0: never. */
+static inline __attribute__((always_inline)) void NAME(tile)(const int height, const int ahead, int64_t k, const T *a,
+                                                             int64_t a_row, int64_t a_col, const T *b, T *c,
+                                                             int64_t c_row, int adds)
 {
     NAME(vec) sum[ROWS][2];
     int64_t l = 0;
@@ -47,8 +49,13 @@ static inline __attribute__((always_inline)) void NAME(tile)(const int height, i
     const T *rows[3] = {a, height > 3 ? a + 3 * a_row : a, height > 6 ? a + 6 * a_row : a};
     for (; l + 4 <= k; l += 4, b += 4 * NAME(COLS)) {
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4; i++) {
+            if (ahead > 0) {
+                __builtin_prefetch(b + (i + ahead) * NAME(COLS));
+                __builtin_prefetch(b + (i + ahead) * NAME(COLS) + NAME(LANES));
+            }
             NAME(tile_step)(height, rows, i * a_col, a_row, b + i * NAME(COLS), sum);
+        }
 #pragma GCC unroll 3
         for (int i = 0; i < 3; i++) {
             rows[i] += 4 * a_col;
@@ -82,7 +89,7 @@ typedef void (*NAME(tile_fn))(int64_t k, const T *a, int64_t a_row, const T *b, 
                                                      int64_t c_row, int adds)                                          \
     {                                                                                                                  \
         (void)a_row;                                                                                                   \
-        NAME(tile)(height, k, a, row_step, col_step, b, c, c_row, adds);                                               \
+        NAME(tile)(height, 0, k, a, row_step, col_step, b, c, c_row, adds);                                            \
     }
 TILE_FN(high_here, ROWS, a_row, 1)
 TILE_FN(high_packed, ROWS, 1, ROWS)

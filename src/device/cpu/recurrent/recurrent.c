@@ -25,7 +25,7 @@ typedef struct recurrent_state {
     stk_recurrent_fns fns;
     int64_t n, t, h;
     int n_gates, n_parts;
-    bool is_lstm, is_back, reverse, has_mask, by_units;
+    bool is_lstm, is_back, reverse, has_mask, by_units, has_large_weight;
     size_t bytes; /* of an element */
     /* Where in scratch: the packed weight; sums or carry; pass and dc_carry [N,H]. */
     size_t sums_at, sums_part, pass_at, dc_at;
@@ -95,6 +95,7 @@ static void multiply_state(const recurrent_state *s, const stk_kernel_args *args
 {
     int64_t width = s->n_gates * s->h;
     stk_gemm_block g = {.m = r->row_end - r->row, .n = width, .k = s->h, .depth = s->h, .c_row = width, .a_col = 1};
+    g.is_large = s->has_large_weight;
     g.a = state_before(s, args->out[0], args->in[s->in_h0], r->row, k, 0);
     g.a_row = k == 0 ? s->h : s->t * s->h;
     g.b = args->scratch;
@@ -162,6 +163,7 @@ static void multiply_back(const recurrent_state *s, const stk_kernel_args *args,
     int64_t width = s->n_gates * s->h;
     stk_gemm_block g = {
         .m = r->row_end - r->row, .n = r->unit_end - r->unit, .k = width, .depth = width, .c_row = s->h, .a_col = 1};
+    g.is_large = s->has_large_weight;
     g.a = at_step(s, args->out[s->is_lstm ? 0 : 1], width, r->row, k + 1, 0);
     g.a_row = s->t * width;
     g.b = (char *)args->scratch + (size_t)(r->unit * width) * s->bytes;
@@ -310,7 +312,8 @@ static void choose_way(recurrent_state *s, int n_threads)
     double work = (double)s->n * (double)s->t * (double)s->h * (double)s->n_gates;
     int64_t weight_bytes = s->n_gates * s->h * s->h * (int64_t)s->bytes;
     s->n_parts = stk_cpu_threads_for(work, n_threads);
-    bool few = s->n < FEW_ROWS * s->n_parts || weight_bytes > LARGE_WEIGHT;
+    s->has_large_weight = weight_bytes > LARGE_WEIGHT;
+    bool few = s->n < FEW_ROWS * s->n_parts || s->has_large_weight;
     s->by_units = s->n_parts > 1 && few && s->h >= s->n_parts * s->gemm.tile_cols;
     if (!s->by_units && s->n_parts > s->n) s->n_parts = s->n > 0 ? (int)s->n : 1;
 }

@@ -35,7 +35,6 @@ KINDS = [(op, dtype) for dtype in PRECISIONS for op in ("matmul", "conv2d", "con
 # Of a table: a row must win that much in all (a sum of logarithms of ratios of times), that much on the average call,
 # and have that many calls; a call counts for no more than a factor of e either way.
 LEAST_GAIN, LEAST_MEAN, LEAST_CALLS, MOST_BOUNDS = 0.35, 0.03, 5, 4
-RECIPE_WEIGHT = 2
 # A kind of call has rows only where they win that much in calls which they were not made of.
 LEAST_ELSEWHERE = 1.01
 BEHIND = 1.05
@@ -219,10 +218,9 @@ def measure(build, family, threads, path):
 
 def gain(m, way):
     """How much faster than the rule, as a logarithm, at most 1."""
-    weight = 1 if m.source.startswith("seed") else RECIPE_WEIGHT
     if m.rule not in m.times:
         return 0.0
-    return weight * max(-1.0, min(1.0, math.log(m.times[m.rule] / m.time_of(way))))
+    return max(-1.0, min(1.0, math.log(m.times[m.rule] / m.time_of(way))))
 
 
 def best_of(calls, ways):

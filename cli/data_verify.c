@@ -11,6 +11,7 @@ enum { MOST_LINES = 100 }; /* as text; as JSON all are listed */
 
 typedef struct verify_view {
     bool terminal, json;
+    const char *part; /* of a recipe; NULL: all that a folder or file holds */
     int64_t n_listed;
     double start_s;
 } verify_view;
@@ -48,8 +49,8 @@ static void list(void *user, const stk_corrupt_record *record)
     view->n_listed++;
 }
 
-/* The recipe's data set, or what a folder, a pack or tar shards hold. False: a message is out. */
-static bool open_any(data_job *job)
+/* A part of the recipe's data, or what a folder, a pack or tar shards hold. False: a message is out. */
+static bool open_any(data_job *job, const char **part)
 {
     struct stat info;
     static char place[CLI_PATH];
@@ -58,8 +59,10 @@ static bool open_any(data_job *job)
         job->dataset = stk_dataset_files(&path, 1, STK_LABELS_NONE, NULL);
     else if (cli_is_tar(path))
         job->dataset = stk_dataset_tar(&path, 1, NULL, 0);
-    else
+    else {
+        *part = job->split;
         return data_open(job);
+    }
     if (stk_dataset_status(job->dataset) == STK_OK) return true;
     cli_fail();
     return false;
@@ -84,9 +87,13 @@ static void print_result(const data_job *job, const verify_view *view, const stk
     }
     if (p->n_corrupt > view->n_listed)
         cli_printf("... and %s more; --json lists them\n", cli_count(p->n_corrupt - view->n_listed, bad));
-    if (status == STK_OK)
-        cli_printf("all %s records are whole: %s in %s\n", cli_count(p->n_done, n),
-                   cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
+    if (status != STK_OK) return;
+    cli_printf("all %s records are whole: %s in %s", cli_count(p->n_done, n), cli_bytes((double)p->n_bytes, bytes),
+               cli_duration(s, time_text));
+    if (view->part)
+        cli_printf(" (of data.%s alone; --split takes another part)\n", view->part);
+    else
+        cli_printf("\n");
 }
 
 int data_verify(data_job *job)
@@ -94,7 +101,7 @@ int data_verify(data_job *job)
     verify_view view = {.json = cli_has(job->args, "--json"), .start_s = cli_now()};
     view.terminal = !view.json && cli_is_terminal(stdout);
     stk_verify_progress progress;
-    if (!open_any(job)) return CLI_FAILED;
+    if (!open_any(job, &view.part)) return CLI_FAILED;
     cli_catch_stop();
     int n_threads = job->n_threads ? (int)job->n_threads : job->config.n_threads;
     stk_verify_options options = {.n_threads = n_threads, .on_progress = show, .on_corrupt = list, .user = &view};

@@ -12,6 +12,7 @@
 #include "watch/own.h"
 
 enum { WIDTH = 110, INDENT = 12 };
+enum { MOST_TOLD = 10 }; /* a gain beyond it rests on the few hundredths that are left: its number is not known */
 
 void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out)
 {
@@ -82,9 +83,16 @@ bool stk_watch_report_cost(const stk_watch_verdict *verdict, char *out, size_t b
     double least, most;
     stk_watch_gain_range(verdict, &least, &most);
     if (!(verdict->cost >= 0.02)) return false;
+    char range[60];
+    if (least > MOST_TOLD)
+        snprintf(range, sizeof(range), "more than %d", MOST_TOLD);
+    else if (most > MOST_TOLD)
+        snprintf(range, sizeof(range), "%.1f to more than %d", least, MOST_TOLD);
+    else
+        snprintf(range, sizeof(range), "%.1f to %.1f", least, most);
     if (is_all)
-        snprintf(out, bytes, "%.0f %% of the time judged: without it the job could be %.1f to %.1f times as fast",
-                 100 * verdict->cost, least, most);
+        snprintf(out, bytes, "%.0f %% of the time judged: without it the job could be %s times as fast",
+                 100 * verdict->cost, range);
     else if (verdict->beyond >= 0.02)
         snprintf(out, bytes, "%.0f %% of the time judged, besides what is counted above", 100 * verdict->beyond);
     else

@@ -35,6 +35,7 @@ def show():
 
 def verify():
     accepted(["data", "verify", "small.yaml"], "all 200 records are whole")
+    accepted(["data", "verify", "small.yaml"], "(of data.train alone; --split takes another part)")
     accepted(["data", "verify", "digits"], "all 240 records are whole")
     shutil.copytree("digits", "digits-bad")
     names = sorted(os.listdir(CORRUPT))[:2]

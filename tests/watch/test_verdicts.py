@@ -133,6 +133,8 @@ def accounts():
         else:
             check(not parts, f"{name}: an account of what was not looked at")
     check(n >= 5, f"{n} recordings have an account")
+    text = subprocess.run([f"{BUILD}/stoker-watch", "--replay", f"{HERE}/recordings/asleep.timer.rec"], capture_output=True, text=True).stdout
+    check("could be 2.8 to more than 10 times as fast" in text, f"a number that rests on what little is left: {text}")
     with open(f"{HERE}/recordings/asleep.timer.rec") as f:
         lines = f.read().splitlines()
     ends = [i for i, line in enumerate(lines) if line.startswith("T ")]

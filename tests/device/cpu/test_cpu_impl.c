@@ -303,12 +303,38 @@ static void tiles_are_what_is_asked_for(void **state)
     assert_int_equal(n_wrong, 0);
 }
 
+/* Columns of a 4 KiB apart, and many rows of them: oneDNN packs these slowly on Intel's processors. */
+static void deep_columns_are_tiles(void **state)
+{
+    static const struct {
+        op_case call;
+        const char *intels, *others;
+    } cases[] = {
+#define TURNED(k, m) CASE("turned", matmul, ATTRS(.matmul = {.transpose_a = 1}), INPUTS(X(k, m), X(k, 64)))
+        {TURNED(1920, 1024), "own avx512", "onednn sgemm"},
+        {TURNED(1856, 1024), "onednn sgemm", "onednn sgemm"},
+        {TURNED(1920, 1040), "onednn sgemm", "onednn sgemm"},
+#undef TURNED
+    };
+    (void)state;
+    int n_wrong = 0;
+    setenv("STOKER_KERNELS", "default", 1);
+    stk_device *device = call_open("avx512", 2);
+    bool has_it = ((const stk_cpu_device *)device)->isa == STK_ISA_AVX512;
+    for (size_t i = 0; has_it && i < sizeof(cases) / sizeof(cases[0]); i++)
+        n_wrong += check_kernel(&(choice){.call = cases[i].call, .main = STK_F32}, device,
+                                stk_isa_is_of_intel() ? cases[i].intels : cases[i].others);
+    stk_device_close(device);
+    unsetenv("STOKER_KERNELS");
+    assert_int_equal(n_wrong, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_that_fits_is_taken), cmocka_unit_test(what_a_library_refuses_goes_on),
         cmocka_unit_test(none_that_fits_is_told),       cmocka_unit_test(choices_stay),
-        cmocka_unit_test(tiles_are_what_is_asked_for),
+        cmocka_unit_test(tiles_are_what_is_asked_for),  cmocka_unit_test(deep_columns_are_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,14 +155,17 @@ static void add_axes(stk_text *out, const stk_chart *chart, const frame *f)
         else
             show_tick(shown, step, most, text);
         stk_text_add(out, "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f />", LEFT, WIDTH - RIGHT, at, at);
-        stk_text_add(out, "<text class=tick text-anchor=end x=%d y=%.1f>%s</text>", LEFT - 6, at + 4, text);
+        stk_text_add(out, "<text class=tick data-along=y data-at=%.1f text-anchor=end x=%d y=%.1f>%s</text>", at,
+                     LEFT - 6, at + 4, text);
     }
     step = find_step(f->x1 - f->x0, 6);
     if (step < 1) step = 1;
     double first = ceil(f->x0 / step) * step;
-    for (int i = 0; i <= MOST_TICKS && first + i * step <= f->x1 + step * 1e-6; i++)
-        stk_text_add(out, "<text class=tick text-anchor=middle x=%.1f y=%d>%s</text>", to_x(f, first + i * step),
-                     HEIGHT - BOTTOM + 16, show_tick(first + i * step, step, fmax(fabs(f->x0), fabs(f->x1)), text));
+    for (int i = 0; i <= MOST_TICKS && first + i * step <= f->x1 + step * 1e-6; i++) {
+        double x = first + i * step, at = to_x(f, x);
+        stk_text_add(out, "<text class=tick data-along=x data-at=%.1f text-anchor=middle x=%.1f y=%d>%s</text>", at, at,
+                     HEIGHT - BOTTOM + 16, show_tick(x, step, fmax(fabs(f->x0), fabs(f->x1)), text));
+    }
     stk_text_add(out, "<text class=tick text-anchor=end x=%d y=%d>%s</text>", WIDTH - RIGHT, HEIGHT - 3,
                  chart->x_label);
 }
@@ -173,8 +176,10 @@ static void add_line(stk_text *out, const stk_series *s, const frame *f)
     int each = (s->n + MOST_POINTS - 1) / MOST_POINTS, n_shown = 0;
     if (each < 1) each = 1;
     double last_x = 0, last_y = 0;
-    stk_text_add(out, "<path class=\"line%s\" style=\"stroke:var(--s%d)\" d=\"", s->faint ? " faint" : "",
+    stk_text_add(out, "<path class=\"line%s\" style=\"stroke:var(--s%d)\" data-name=\"", s->faint ? " faint" : "",
                  s->color % 8);
+    stk_html_add(out, s->label ? s->label : "");
+    stk_text_add(out, "\" d=\"");
     for (int i = 0; i < s->n; i += each) {
         double x = 0, y = 0;
         int n = 0;
@@ -209,7 +214,13 @@ void stk_chart_add(stk_text *out, const stk_chart *chart)
     if (!find_frame(chart, &f)) return;
     stk_text_add(out, "<figure><figcaption>");
     stk_html_add(out, chart->title);
-    stk_text_add(out, "</figcaption><svg viewBox=\"0 0 %d %d\" role=img aria-label=\"", WIDTH, HEIGHT);
+    stk_text_add(out,
+                 "</figcaption><svg class=chart data-frame=\"%.17g %.17g %.17g %.17g\" data-box=\"%d %d %d %d\"%s "
+                 "data-axis=\"",
+                 f.x0, f.x1, f.y0, f.y1, LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM,
+                 chart->percent ? " data-percent" : "");
+    stk_html_add(out, chart->x_label);
+    stk_text_add(out, "\" viewBox=\"0 0 %d %d\" role=img aria-label=\"", WIDTH, HEIGHT);
     stk_html_add(out, chart->title);
     stk_text_add(out, "\">");
     add_axes(out, chart, &f);

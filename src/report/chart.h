@@ -1,4 +1,5 @@
-/* Charts as SVG inside of HTML: colours come from the page's style, so that they follow light and dark. */
+/* Charts as SVG inside of HTML: colours come from the page's style, so that they follow light and dark. What a page's
+ * script (chart_script.js) has to know of them is in their data-* attributes. */
 #ifndef STK_REPORT_CHART_H
 #define STK_REPORT_CHART_H
 

@@ -25,8 +25,8 @@ static void add_title(stk_text *out, const stk_run_data *run, int n)
     }
     stk_text_add(out,
                  "</title><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
-                 "'unsafe-inline'\"><style>%s</style></head><body><header><h1>",
-                 stk_report_style);
+                 "'unsafe-inline'; script-src 'sha256-%s'\"><style>%s</style></head><body><header><h1>",
+                 stk_report_script_sum, stk_report_style);
     for (int i = 0; i < n; i++) {
         stk_text_add(out, "%s", i ? ", " : "");
         stk_html_add(out, stk_run_data_name(&run[i]));
@@ -125,7 +125,7 @@ static stk_status make_page(stk_text *out, const stk_run_data *run, int n)
         stk_section_kernels(out, &run[i]);
         stk_section_machine(out, &run[i]);
     }
-    stk_text_add(out, "</body></html>\n");
+    stk_text_add(out, "<script>%s</script></body></html>\n", stk_report_script);
     return stk_text_status(out);
 }
 

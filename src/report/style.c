@@ -32,7 +32,10 @@ const char stk_report_style[] =
     "rect[style]{stroke:var(--page);stroke-width:.6}"
     ".cell{fill:var(--s0)}.wrong{fill:var(--s1)}.count{fill:var(--ink);font-size:11px}.strong{fill:#fff}"
     ".kernel{opacity:.75;stroke:var(--page)}.next li{margin:6px 0;max-width:90ch}"
+    "figure{position:relative}.live{touch-action:pan-y;cursor:crosshair;user-select:none}.rule{stroke:var(--dim)}"
+    ".brush{fill:var(--ink);opacity:.1}.tip{position:absolute;top:32px;padding:4px 8px;background:var(--back);"
+    "border:1px solid var(--grid);border-radius:4px;font-size:12px;pointer-events:none;z-index:1}"
     "@media (max-width:1000px){body{padding:16px 12px 32px}table{display:block;overflow-x:auto;max-width:100%}"
     "table.bars{display:table}}"
     "@media (max-width:520px){.tick{font-size:16px}}"
-    "@media print{body{max-width:none;padding:0}section{break-inside:avoid}}";
+    "@media print{.hint,.tip{display:none}body{max-width:none;padding:0}section{break-inside:avoid}}";

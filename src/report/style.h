@@ -4,5 +4,7 @@
 
 /* For a <style> element; a constant. */
 extern const char stk_report_style[];
+/* For a <script> element at a page's end: chart_script.js; and its SHA-256 in base64, for the page's policy. */
+extern const char stk_report_script[], stk_report_script_sum[];
 
 #endif

@@ -4,6 +4,8 @@ is one, draws all of its charts without a complaint, in light and in dark.
 
 usage: test_report.py STOKER WORK_FOLDER
 """
+import base64
+import hashlib
 import json
 import os
 import re
@@ -64,6 +66,11 @@ def read(path):
     page.feed(text)
     check(not page.errors and not page.open, f"{path} is well formed: {page.errors[:3]} {page.open}")
     text = re.sub(r"<pre>.*?</pre>", "", text, flags=re.S) # the recipe's own words
+    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
+    allowed = re.findall(r"script-src 'sha256-([^']*)'", text)
+    sums = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    check(len(sums) == 1 and sums == allowed, f"{path} has one script, the one that its policy allows: {sums} {allowed}")
+    text = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
     check(not page.outside and "http" not in text.replace("http-equiv", "") and "<script" not in text,
           f"{path} needs no network: {page.outside}")
     check("nan" not in text.lower().replace("nanosecond", "") and "inf " not in text, f"{path} has no broken number")
@@ -258,12 +265,61 @@ def ends_empty(path):
     return len({rows[len(rows) - (i + 1) * stride:len(rows) - i * stride] for i in range(100)}) == 1
 
 
+# Points at the middle of the first chart, then drags over its middle third, and goes back.
+DRIVER = """
+const [chart] = document.querySelectorAll('svg.chart'), box = chart.getBoundingClientRect(), seen = {};
+const send = (name, share) => chart.dispatchEvent(new PointerEvent(name, {clientX: box.left + share * box.width, clientY: box.top + 20, button: 0}));
+const look = () => ({tips: [...document.querySelectorAll('.tip')].map(t => t.hidden ? '' : t.innerText), ticks:
+    [...chart.querySelectorAll('text[data-along=x]')].map(t => t.textContent), lines: [...document.querySelectorAll('path.line')].map(p => p.getAttribute('d'))});
+seen.rest = look();
+send('pointermove', 0.5);
+seen.pointed = look();
+send('pointerdown', 0.4); send('pointermove', 0.7); send('pointerup', 0.7);
+seen.closer = look();
+chart.dispatchEvent(new MouseEvent('dblclick'));
+send('pointerleave', 0.5);
+seen.back = look();
+const out = document.body.appendChild(document.createElement('pre'));
+out.id = 'seen';
+out.textContent = btoa(unescape(encodeURIComponent(JSON.stringify(seen))));
+"""
+
+
+def check_charts(common):
+    """The charts' script runs by the page's policy, another does not; values at the pointer, a closer look and back."""
+    with open("both.html", encoding="utf-8") as f:
+        page = f.read()
+    with open("other.html", "w", encoding="utf-8") as f:
+        f.write(page.replace("Point at a chart", "Do point at a chart"))
+    with open("driven.html", "w", encoding="utf-8") as f:
+        f.write(re.sub(r"<meta http-equiv[^>]*>", "", page).replace("</body>", f"<script>{DRIVER}</script></body>"))
+    doms = {}
+    for name in ("both", "other", "driven"):
+        done = subprocess.run([*common, "--dump-dom", f"file://{os.path.abspath(name)}.html"], capture_output=True, text=True)
+        doms[name] = re.sub(r"<script>.*?</script>", "", done.stdout, flags=re.S)
+    check("oint at a chart for its values" in doms["both"], "the page's own script runs")
+    check("oint at a chart for its values" not in doms["other"], "and no other does")
+    found = re.search(r'<pre id="seen">([^<]*)', doms["driven"])
+    check(found, "the charts were driven")
+    seen = json.loads(base64.b64decode(found.group(1))) if found else None
+    if not seen:
+        return
+    check(not any(seen["rest"]["tips"]), "nothing is told at rest")
+    tip = seen["pointed"]["tips"][0]
+    check(tip.startswith("step ") and "one" in tip and "two" in tip and sum(map(bool, seen["pointed"]["tips"])) >= 4, f"values of both runs: {tip!r}")
+    check(seen["closer"]["ticks"] != seen["rest"]["ticks"] and seen["closer"]["lines"] != seen["rest"]["lines"], "a closer look")
+    first = [int(t.replace(",", "")) for t in seen["closer"]["ticks"]]
+    check(first == sorted(first), f"ticks grow: {first}")
+    check(seen["back"] == seen["rest"], f"and back: {seen['back']['ticks']}")
+
+
 def check_browser():
     """What the browser makes of it: each chart has a size, and nothing is wider than the page."""
     common = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
               "--disable-background-networking", "--window-size=1240,1000"]
     done = subprocess.run([*common, "--dump-dom", "file://" + os.path.abspath("both.html")], capture_output=True, text=True)
     check(done.returncode == 0 and done.stdout.count("<svg") >= 6, f"Chromium shows the charts: {done.returncode} {done.stderr[-300:]}")
+    check_charts(common)
     accepted(["report", "one", "--png", "one.png", "--pdf", "one.pdf"])
     with open("one.png", "rb") as f:
         check(f.read(8) == b"\x89PNG\r\n\x1a\n" and os.path.getsize("one.png") > 50000, "a picture of it")

@@ -87,13 +87,10 @@ static void print_result(const data_job *job, const verify_view *view, const stk
     }
     if (p->n_corrupt > view->n_listed)
         cli_printf("... and %s more; --json lists them\n", cli_count(p->n_corrupt - view->n_listed, bad));
-    if (status != STK_OK) return;
-    cli_printf("all %s records are whole: %s in %s", cli_count(p->n_done, n), cli_bytes((double)p->n_bytes, bytes),
-               cli_duration(s, time_text));
-    if (view->part)
-        cli_printf(" (of data.%s alone; --split takes another part)\n", view->part);
-    else
-        cli_printf("\n");
+    if (status == STK_OK)
+        cli_printf("all %s records are whole: %s in %s\n", cli_count(p->n_done, n),
+                   cli_bytes((double)p->n_bytes, bytes), cli_duration(s, time_text));
+    if (view->part) cli_printf("looked at data.%s alone; --split takes another part\n", view->part);
 }
 
 int data_verify(data_job *job)

@@ -107,7 +107,7 @@
       tick.textContent = is_whole ? text : show(chart, along, data(chart, along, at), (chart.frame[3] - chart.frame[2]) / 10);
   }
 
-  /* The range of x, and of y what is seen in it. False: nothing is. */
+  /* The range of x, and of y what is seen in it; nothing changes where that is nothing. */
   function zoom(chart, x0, x1) {
     const seen = chart.lines.flatMap(line => line.points.filter(p => p[0] >= x0 && p[0] <= x1).map(p => p[1]));
     if (!seen.length) return;
@@ -124,8 +124,8 @@
   for (const chart of charts) {
     const alike = charts.filter(other => other.axis === chart.axis);
     const at = event => {
-      const place = chart.svg.getBoundingClientRect();
-      const x = (event.clientX - place.left) / place.width * chart.svg.viewBox.baseVal.width;
+      const area = chart.svg.getBoundingClientRect();
+      const x = (event.clientX - area.left) / area.width * chart.svg.viewBox.baseVal.width;
       return Math.max(chart.box[0], Math.min(chart.box[1], x));
     };
     let from = null;

@@ -449,10 +449,10 @@ stk_status stk_yaml_set(stk_yaml *yaml, const char *assignment)
             node->kind = STK_YAML_MAP;
         if (node->kind == STK_YAML_SCALAR)
             STK_TRY(stk_fail(STK_INVALID,
-                             "%s: '%s' is '%.60s', which has no keys; where that is short for a map, give the map: "
-                             "--set '%.*s={%.60s: ...}'",
+                             "%s: '%s' is '%.60s', which has no keys; where that is short for a map, give all of it: "
+                             "--set '%.*s={...}'",
                              origin, node->key ? node->key : "", node->text, part > path ? (int)(part - path) - 1 : 0,
-                             assignment, part));
+                             assignment));
         if (depth >= STK_YAML_MOST_DEPTH) STK_TRY(stk_fail(STK_INVALID, "%s: too deep", origin));
         STK_TRY(step_into(yaml, node, kept, part, &node));
         part = dot ? dot + 1 : NULL;

@@ -35,7 +35,7 @@ def show():
 
 def verify():
     accepted(["data", "verify", "small.yaml"], "all 200 records are whole")
-    accepted(["data", "verify", "small.yaml"], "(of data.train alone; --split takes another part)")
+    accepted(["data", "verify", "small.yaml"], "looked at data.train alone; --split takes another part")
     accepted(["data", "verify", "digits"], "all 240 records are whole")
     shutil.copytree("digits", "digits-bad")
     names = sorted(os.listdir(CORRUPT))[:2]
@@ -72,6 +72,7 @@ def verify():
     one_bad = both.replace("digits/train", f"digits-bad/{CORRUPT.split('/')[1]}", 1)
     done = refused(["data", "verify", "small.yaml", "--set", one_bad], 1, "2 of ")
     check(all(f"{CORRUPT}/{name}': truncated JPEG" in done.stdout for name in names), f"of one of two: {done.stdout}")
+    check("looked at data.train alone" in done.stdout, f"and of which part: {done.stdout}")
 
 
 def explain():

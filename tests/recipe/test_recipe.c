@@ -187,7 +187,7 @@ static void messages_help(void **state)
     assert_refused("data: {train: {}}\nmodel: mlp\n", NULL, "r.yaml:1:15: 'train' needs the key 'source'");
     assert_refused(LEAST, "model.cnn.widths=[3]",
                    "--set model.cnn.widths: 'model' is 'mlp', which has no keys; where that is short for a map, give "
-                   "the map: --set 'model={cnn: ...}'");
+                   "all of it: --set 'model={...}'");
     assert_refused(DATA "model: {mlp: {}}\n", "model.cnn.widths=[3]", "can be only one of 'mlp' and 'cnn'");
     assert_refused(LEAST "early_stopping: 3\n", NULL, "needs validation");
     assert_refused(LEAST "valid: 120%\n", NULL, "must be a share");

@@ -134,7 +134,7 @@ static void set_says_what_is_wrong(void **state)
     assert_set_refused("a: 1", "a=[1", "--set a: ");
     assert_set_refused(
         "a: 1", "a.b=1",
-        "--set a.b: 'a' is '1', which has no keys; where that is short for a map, give the map: --set 'a={b: ...}'");
+        "--set a.b: 'a' is '1', which has no keys; where that is short for a map, give all of it: --set 'a={...}'");
     assert_set_refused("a: [1, 2]", "a.2=1", "--set a.2: '2' is not a number from 0 to 1");
     assert_set_refused("a: 1", "b..c=1", "--set b..c: an empty key");
     stk_yaml *yaml = parse("a: 1");

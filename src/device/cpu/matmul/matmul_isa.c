@@ -8,7 +8,7 @@
 
 /* Tiles of LOW_ROWS are as fast. */
 enum { LOW_ROWS = 4 };
-/* Steps of k, 8 KiB of f32 on AVX-512: as far as the second-level cache is at a tile's pace. */
+/* Steps of k, 8 KiB of f32 on AVX-512: the best of 16 to 512 in a recurrent layer. */
 enum { AHEAD = 64 };
 
 #define T       float

@@ -52,8 +52,9 @@ bool stk_matmul_tiles_can(const stk_cpu_device *device, const stk_op_call *call)
     return is_possible(device, &shape) && stk_tile_product_covers(device->isa, &shape);
 }
 
-/* Measured on Xeons with 2 threads, at m from 1,024 to 4,096: tiles took 0.56 to 1.05 of sgemm's time from the depth
- * on, and 0.92 to 1.25 where rows are multiples of 512 elements only. Other makers' processors keep what they had. */
+/* Measured on a Xeon with 2 threads: from the depth on, tiles took 0.56 to 1.05 of sgemm's time in 20 calls, and 0.82
+ * to 1.31 where rows are multiples of 512 elements only; docs/kernels.md has others. Other makers' processors keep what
+ * they had. */
 bool stk_matmul_meets_few_sets(const stk_cpu_device *device, const stk_op_call *call)
 {
     enum { STEP = 1024, LEAST_DEPTH = 1920 };

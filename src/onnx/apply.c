@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onnx/export.h"
 #include "onnx/model.h"
 
 /* --- the value that feeds it --- */
@@ -11,39 +12,58 @@ static bool is_integer(stk_dtype dtype)
     return dtype == STK_I32 || dtype == STK_I64;
 }
 
-/* Axis i of the model's input, of a value with images stored [N,H,W,C]. */
-static int64_t side(stk_shape shape, int i)
+static bool is_image(stk_value x)
 {
-    static const int nchw[] = {0, 3, 1, 2};
-    return shape.dim[shape.rank == 4 ? nchw[i] : i];
+    int rank = stk_value_shape(x).rank;
+    return rank == 4 || rank == 5;
 }
 
-static stk_status check_shape(const Onnx__TensorShapeProto *dims, stk_shape shape)
+/* Does a value of this shape, which has its channels last, fit as it is, or turned to channels first? */
+static bool fits(const Onnx__TensorShapeProto *dims, stk_shape shape, bool turned)
+{
+    if (dims->n_dim != (size_t)shape.rank) return false;
+    /* The first is the batch's, whatever the model was exported with. */
+    for (int i = 1; i < shape.rank; i++) {
+        int axis = !turned ? i : i == 1 ? shape.rank - 1 : i - 1;
+        if (dims->dim[i]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
+            dims->dim[i]->dim_value != shape.dim[axis])
+            return false;
+    }
+    return true;
+}
+
+static stk_status fail_shape(const Onnx__TensorShapeProto *dims, stk_shape shape)
 {
     char text[STK_SHAPE_TEXT_BYTES];
-    bool fits = dims->n_dim == (size_t)shape.rank;
-    /* The first is the batch's, whatever the model was exported with. */
-    for (int i = 1; fits && i < shape.rank; i++)
-        fits = dims->dim[i]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
-               dims->dim[i]->dim_value == side(shape, i);
-    if (fits) return STK_OK;
     stk_text wanted = {0};
     for (size_t i = 0; i < dims->n_dim; i++) {
         bool known = i && dims->dim[i]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
         stk_text_add(&wanted, known ? "%s%lld" : "%s?", i ? "," : "", known ? (long long)dims->dim[i]->dim_value : 0LL);
     }
-    stk_status status =
-        stk_fail(STK_MISMATCH, "the model reads [%s]%s, and what comes is %s", stk_text_get(&wanted),
-                 dims->n_dim == 4 ? " (its axes 1 to 3: channels, height, width)" : "", stk_shape_text(shape, text));
+    stk_status status = stk_fail(STK_MISMATCH, "the model reads [%s], and what comes is %s%s", stk_text_get(&wanted),
+                                 stk_shape_text(shape, text),
+                                 shape.rank > 3 ? ", which fits neither as it is nor with its channels first" : "");
     stk_text_free(&wanted);
     return status;
 }
 
-/* x as the model's only input that is no weight. */
-static stk_status feed(stk_onnx *model, const Onnx__GraphProto *graph, stk_value x)
+/* Has the model its channels last, as values have here? Those that were written here do, most others do not; where
+   only one of both fits, it is that. */
+static stk_status find_layout(const Onnx__ModelProto *proto, const Onnx__TensorShapeProto *dims, stk_value x,
+                              bool *channels_last)
+{
+    stk_shape shape = stk_value_shape(x);
+    *channels_last = proto->producer_name && !strcmp(proto->producer_name, STK_ONNX_PRODUCER);
+    if (!dims || fits(dims, shape, is_image(x) && !*channels_last)) return STK_OK;
+    if (!is_image(x) || !fits(dims, shape, *channels_last)) return fail_shape(dims, shape);
+    *channels_last = !*channels_last;
+    return STK_OK;
+}
+
+/* The model's only input that is no weight. */
+static stk_status find_input(stk_onnx *model, const Onnx__GraphProto *graph, const Onnx__ValueInfoProto **out)
 {
     const Onnx__ValueInfoProto *input = NULL;
-    stk_dtype dtype;
     for (size_t i = 0; i < graph->n_input; i++) {
         if (!graph->input[i]->name) return stk_fail(STK_CORRUPT, "an input has no name");
         if (stk_onnx_find(model, graph->input[i]->name))
@@ -54,47 +74,110 @@ static stk_status feed(stk_onnx *model, const Onnx__GraphProto *graph, stk_value
         input = graph->input[i];
     }
     if (!input) return stk_fail(STK_UNSUPPORTED, "the model has no input");
-    const Onnx__TypeProto *type = input->type;
-    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+    if (!input->type || input->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
         return stk_fail(STK_UNSUPPORTED, "input '%s' is no tensor", input->name);
-    STK_RETURN_IF_ERROR(stk_onnx_dtype(type->tensor_type->elem_type, &dtype));
-    if (type->tensor_type->shape) STK_RETURN_IF_ERROR(check_shape(type->tensor_type->shape, stk_value_shape(x)));
-    if (is_integer(dtype) && is_integer(stk_value_dtype(x)) && dtype != stk_value_dtype(x)) x = stk_cast_to(x, dtype);
-    if (dtype != stk_value_dtype(x))
-        return stk_fail(STK_MISMATCH, "the model reads %s, and what comes is %s", stk_dtype_name(dtype),
-                        stk_dtype_name(stk_value_dtype(x)));
-    return stk_onnx_put(model, input->name,
-                        (stk_onnx_value){.value = x, .is_input = true, .nhwc = stk_value_shape(x).rank == 4});
+    *out = input;
+    return STK_OK;
+}
+
+/* The one node that reads a value, or NULL. */
+static const Onnx__NodeProto *find_reader(const Onnx__GraphProto *graph, const char *name)
+{
+    const Onnx__NodeProto *reader = NULL;
+    for (size_t i = 0; i < graph->n_node; i++)
+        for (size_t k = 0; k < graph->node[i]->n_input; k++)
+            if (graph->node[i]->input[k] && !strcmp(graph->node[i]->input[k], name)) {
+                if (reader) return NULL;
+                reader = graph->node[i];
+            }
+    return reader;
+}
+
+/* Where pixels have become floats: behind Cast, and what scales them. NULL: the model does not begin so. */
+static const char *find_floats(stk_onnx *model, const Onnx__GraphProto *graph, const char *name)
+{
+    static const char *const scaling[4] = {"Mul", "Add", "Sub", "Div"};
+    const Onnx__NodeProto *node = find_reader(graph, name);
+    if (!node || !node->op_type || strcmp(node->op_type, "Cast") != 0) return NULL;
+    for (const char *floats = NULL;;) {
+        if (node->n_output != 1 || !node->output[0]) return floats;
+        floats = node->output[0];
+        node = find_reader(graph, floats);
+        bool scales = false;
+        for (int i = 0; node && node->op_type && i < 4; i++)
+            scales = scales || !strcmp(node->op_type, scaling[i]);
+        if (!scales || node->n_input != 2 || !node->input[1] || !stk_onnx_find(model, node->input[1])) return floats;
+    }
+}
+
+static stk_status fail_dtype(stk_onnx *model, const Onnx__GraphProto *graph, const char *input, stk_dtype wanted,
+                             stk_dtype given)
+{
+    const char *floats = is_integer(given) ? NULL : find_floats(model, graph, input);
+    if (!floats)
+        return stk_fail(STK_MISMATCH, "the model reads %s, and what comes is %s", stk_dtype_name(wanted),
+                        stk_dtype_name(given));
+    return stk_fail(STK_MISMATCH,
+                    "the model reads %s and makes floats of them, and what comes is %s already: let it begin behind "
+                    "that by input: '%s', where your stages scale as it does",
+                    stk_dtype_name(wanted), stk_dtype_name(given), floats);
+}
+
+/* x as the model's input, or as the value inside of it whose name is given. */
+static stk_status feed(stk_onnx *model, const Onnx__ModelProto *proto, stk_value x, const char *name,
+                       bool *channels_last)
+{
+    const Onnx__ValueInfoProto *input = NULL;
+    stk_dtype dtype;
+    STK_RETURN_IF_ERROR(find_input(model, proto->graph, &input));
+    STK_RETURN_IF_ERROR(find_layout(proto, input->type->tensor_type->shape, x, channels_last));
+    if (!name || !strcmp(name, input->name)) {
+        name = input->name;
+        STK_RETURN_IF_ERROR(stk_onnx_dtype(input->type->tensor_type->elem_type, &dtype));
+        if (is_integer(dtype) && is_integer(stk_value_dtype(x)) && dtype != stk_value_dtype(x))
+            x = stk_cast_to(x, dtype);
+        if (dtype != stk_value_dtype(x)) return fail_dtype(model, proto->graph, name, dtype, stk_value_dtype(x));
+    }
+    return stk_onnx_put(model, name,
+                        (stk_onnx_value){.value = x, .is_input = true, .nhwc = is_image(x) && !*channels_last});
 }
 
 /* --- the nodes --- */
 
-/* Those that the value depends on. Nodes stand in order, so each is reached after all that read it. */
-static stk_status mark_needed(const Onnx__GraphProto *graph, const char *output, bool *needed)
+static void mark(const stk_name_table *maker, const char *name, int32_t before, bool *needed)
+{
+    int32_t made_by = name ? stk_name_table_find(maker, name) : -1;
+    if (made_by >= 0 && made_by < before) needed[made_by] = true;
+}
+
+/* Those that output depends on, of what stands behind input (NULL: the model's own). Nodes stand in order, so each is
+   reached after all that read it. */
+static stk_status mark_needed(const Onnx__GraphProto *graph, const char *input, const char *output, bool *needed)
 {
     stk_name_table maker = {0};
     stk_status status = STK_OK;
+    bool found = !input;
+    for (size_t i = 0; i < graph->n_input && !found; i++)
+        found = !strcmp(graph->input[i]->name, input);
     for (size_t i = 0; i < graph->n_node; i++)
         for (size_t k = 0; k < graph->node[i]->n_output; k++) {
             const char *name = graph->node[i]->output[k];
-            if (name && name[0] && stk_name_table_find(&maker, name) < 0)
+            bool is_input = input && name && !strcmp(name, input);
+            found = found || is_input;
+            if (name && name[0] && !is_input && stk_name_table_find(&maker, name) < 0)
                 STK_TRY(stk_name_table_add(&maker, name, (int32_t)i));
         }
-    int32_t made_by = stk_name_table_find(&maker, output);
-    if (made_by >= 0) needed[made_by] = true;
-    for (int32_t i = (int32_t)graph->n_node - 1; i >= 0; i--) {
-        const Onnx__NodeProto *node = graph->node[i];
-        for (size_t k = 0; k < node->n_input && needed[i]; k++) {
-            made_by = node->input[k] ? stk_name_table_find(&maker, node->input[k]) : -1;
-            if (made_by >= 0 && made_by < i) needed[made_by] = true;
-        }
-    }
+    if (!found) STK_TRY(stk_fail(STK_NOT_FOUND, "no node makes a value '%s'", input));
+    mark(&maker, output, INT32_MAX, needed);
+    for (int32_t i = (int32_t)graph->n_node - 1; i >= 0; i--)
+        for (size_t k = 0; k < graph->node[i]->n_input && needed[i]; k++)
+            mark(&maker, graph->node[i]->input[k], i, needed);
 done:
     stk_name_table_free(&maker);
     return status;
 }
 
-static stk_status add_nodes(stk_onnx *model, const Onnx__ModelProto *proto, const char *output)
+static stk_status add_nodes(stk_onnx *model, const Onnx__ModelProto *proto, const char *input, const char *output)
 {
     const Onnx__GraphProto *graph = proto->graph;
     int64_t opset;
@@ -102,7 +185,7 @@ static stk_status add_nodes(stk_onnx *model, const Onnx__ModelProto *proto, cons
     STK_RETURN_IF_ERROR(stk_onnx_opset(proto, &opset));
     bool *needed = calloc(graph->n_node + 1, sizeof(*needed));
     if (!needed) return stk_fail_memory(graph->n_node);
-    STK_TRY(mark_needed(graph, output, needed));
+    STK_TRY(mark_needed(graph, input, output, needed));
     for (size_t i = 0; i < graph->n_node; i++)
         if (needed[i]) STK_TRY(stk_onnx_add_node(model, graph->node[i], opset));
 done:
@@ -110,22 +193,25 @@ done:
     return status;
 }
 
-static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, stk_value x, const char *output,
-                              stk_value *out)
+static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, stk_value x, const char *input,
+                              const char *output, stk_value *out)
 {
     const Onnx__GraphProto *graph = proto->graph;
+    bool channels_last = false;
     STK_RETURN_IF_ERROR(stk_onnx_add_initializers(model, graph));
-    STK_RETURN_IF_ERROR(feed(model, graph, x));
+    STK_RETURN_IF_ERROR(feed(model, proto, x, input, &channels_last));
     if (!output && (graph->n_output < 1 || !graph->output[0]->name))
         return stk_fail(STK_CORRUPT, "the model has no output");
     if (!output) output = graph->output[0]->name;
-    STK_RETURN_IF_ERROR(add_nodes(model, proto, output));
+    STK_RETURN_IF_ERROR(add_nodes(model, proto, input, output));
     stk_onnx_value *made = stk_onnx_find(model, output);
     if (!made || (made->value.id < 0 && made->tensor))
         return stk_fail(STK_NOT_FOUND, "no node makes a value '%s'", output);
-    bool is_image = stk_value_shape(made->value).rank == 4;
-    *out = is_image && made->nhwc ? made->value : stk_onnx_plain(model, made);
-    if (is_image && !made->nhwc) *out = stk_onnx_to_nhwc(*out);
+    bool turn = !channels_last && is_image(made->value);
+    *out = turn && made->nhwc ? made->value : stk_onnx_plain(model, made);
+    if (turn && !made->nhwc)
+        *out =
+            stk_value_shape(*out).rank == 5 ? stk_transpose(*out, (int32_t[]){0, 2, 3, 4, 1}) : stk_onnx_to_nhwc(*out);
     return stk_graph_status(model->graph);
 }
 
@@ -133,7 +219,7 @@ static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, st
 
 typedef struct application {
     stk_value x, *out;
-    const char *output;
+    const char *input, *output;
 } application;
 
 static void free_model(void *model)
@@ -148,7 +234,7 @@ static stk_status apply(const Onnx__ModelProto *proto, const char *folder, void 
     stk_onnx *model = stk_onnx_new(a->x.graph);
     if (!model) return stk_fail_memory(sizeof(*model));
     model->folder = folder;
-    STK_TRY(import_part(model, proto, a->x, a->output, a->out));
+    STK_TRY(import_part(model, proto, a->x, a->input, a->output, a->out));
     STK_TRY(stk_graph_hold(a->x.graph, model, free_model));
     model->options = NULL;
     model->folder = NULL;
@@ -169,8 +255,13 @@ static stk_value settle(stk_status status, stk_value y)
 
 stk_value stk_onnx_apply(stk_value x, const char *path, const char *output)
 {
+    return stk_onnx_apply_between(x, path, NULL, output);
+}
+
+stk_value stk_onnx_apply_between(stk_value x, const char *path, const char *input, const char *output)
+{
     stk_value y = stk_value_none(x.graph);
-    application a = {x, &y, output};
+    application a = {x, &y, input, output};
     if (!x.graph || stk_graph_status(x.graph) != STK_OK || x.id < 0) return y;
     return settle(stk_onnx_read_file(path, apply, &a), y);
 }
@@ -178,7 +269,7 @@ stk_value stk_onnx_apply(stk_value x, const char *path, const char *output)
 stk_value stk_onnx_apply_bytes(stk_value x, stk_span bytes, const char *output)
 {
     stk_value y = stk_value_none(x.graph);
-    application a = {x, &y, output};
+    application a = {x, &y, NULL, output};
     if (!x.graph || stk_graph_status(x.graph) != STK_OK || x.id < 0) return y;
     return settle(stk_onnx_read_bytes(bytes, apply, &a), y);
 }

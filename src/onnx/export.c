@@ -528,7 +528,7 @@ static stk_status write_graph(stk_writer *w, const char *path, stk_onnx_export_r
     opset.version = OPSET;
     model.has_ir_version = 1;
     model.ir_version = IR_VERSION;
-    model.producer_name = (char *)"stoker";
+    model.producer_name = (char *)STK_ONNX_PRODUCER;
     model.producer_version = (char *)stk_version();
     model.n_opset_import = 1;
     model.opset_import = opsets;

@@ -13,6 +13,9 @@
 #include "graph/graph.h"
 #include "stoker/files/onnx.h"
 
+/* Who wrote it, in the file: such models have their channels last, as values have here. */
+#define STK_ONNX_PRODUCER "stoker"
+
 /* An input that is u8 in the model, and becomes x * a[c] + b[c] before the graph sees it. */
 typedef struct stk_onnx_pixels {
     const char *input; /* of the graph: f32 [..., n] */

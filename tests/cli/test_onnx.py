@@ -74,6 +74,23 @@ def use():
     check(os.path.getsize("free.onnx") > 1000, "the whole network as ONNX")
 
 
+def own():
+    """What was exported comes back as a layer: with its channels last, behind the scaling of pixels or with it."""
+    with open("own.yaml", "w") as f:
+        f.write(RECIPE[:RECIPE.index("    - block:")] + "    - onnx: {file: free.onnx}\n" + RECIPE[RECIPE.index("optimizer"):])
+    still = ["--set", "optimizer.adam.lr=1e-30", "--steps", "1"]
+    done = refused(["train", "own.yaml", "--out", "bad", *still], 1, "own.yaml:10:7: ",
+                   "the model reads u8 and makes floats of them, and what comes is f32 already", "by input: '")
+    floats = done.stderr.split("by input: '")[1].split("'")[0]
+    accepted(["train", "own.yaml", "--out", "own", *still, "--set", f"model.layers.0.onnx.input={floats}"])
+    folder = "digits/test/7"
+    for name in sorted(os.listdir(folder))[:4]:
+        a, b = (json.loads(accepted(["predict", run, f"{folder}/{name}", "--json"]).stdout)["classes"] for run in ("free", "own"))
+        check([c["class"] for c in a] == [c["class"] for c in b] and
+              all(abs(x["probability"] - y["probability"]) < 1e-5 for x, y in zip(a, b)), f"the same answers: {a} and {b}")
+    refused(["train", "own.yaml", "--out", "bad", "--set", "model.layers.0.onnx.input=v999"], 1, "no node makes a value 'v999'")
+
+
 def messages():
     place = "net.yaml:10:37: "
     train = ["train", "net.yaml", "--out", "bad", "--set"]
@@ -81,7 +98,7 @@ def messages():
     refused([*train, f"{layer}.file=nowhere.onnx"], 1, "no such data: 'nowhere.onnx'")
     refused([*train, f"{layer}.output=relu_9"], 1, place, "residual.onnx': no node makes a value 'relu_9'")
     refused([*train, "data.train.stages.1.resize=24"], 1, place,
-            "the model reads [?,3,16,16] (its axes 1 to 3: channels, height, width), and what comes is [?,24,24,3]")
+            "the model reads [?,3,16,16], and what comes is [?,24,24,3], which fits neither as it is nor with its channels first")
     shutil.copyfile("net.yaml", "text.onnx")
     with open(MODEL, "rb") as f:
         model = f.read()
@@ -102,5 +119,6 @@ if "without protobuf-c" in run("train", "net.yaml", "--steps", "1", "--out", "tr
     sys.exit(77)
 weights()
 use()
+own()
 messages()
 end()

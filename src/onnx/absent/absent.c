@@ -28,11 +28,16 @@ void stk_onnx_free(stk_onnx *model)
     (void)model;
 }
 
-stk_value stk_onnx_apply(stk_value x, const char *path, const char *output)
+stk_value stk_onnx_apply_between(stk_value x, const char *path, const char *input, const char *output)
 {
-    (void)path, (void)output;
+    (void)path, (void)input, (void)output;
     stk_graph_keep_error(x.graph, complain());
     return stk_value_none(x.graph);
+}
+
+stk_value stk_onnx_apply(stk_value x, const char *path, const char *output)
+{
+    return stk_onnx_apply_between(x, path, NULL, output);
 }
 
 stk_graph *stk_onnx_graph(stk_onnx *model)

@@ -242,6 +242,7 @@ static stk_status restore(stk_run *run, const char *checkpoint)
     STK_RETURN_IF_ERROR(stk_checkpoint_load(checkpoint, tensors, n_tensors, true, &state, NULL));
     STK_RETURN_IF_ERROR(stk_trainer_put_tensors(run->trainer));
     STK_RETURN_IF_ERROR(stk_trainer_set_state(run->trainer, &state));
+    STK_RETURN_IF_ERROR(stk_trainer_load_skipped(run->trainer, checkpoint));
     if (run->is_from_memory) return STK_OK; /* On the disk it is not. */
     run->saved_state = state;
     snprintf(run->saved, sizeof(run->saved), "%s", checkpoint);

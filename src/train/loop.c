@@ -111,28 +111,10 @@ static stk_status open_loader(stk_trainer *trainer)
     return stk_trainer_open_loader(trainer, stk_trainer_batches_of(trainer), config, &trainer->loader);
 }
 
-/* A file may be met in training and in every evaluation. */
-static bool is_listed(const stk_trainer *trainer, const char *text)
-{
-    for (size_t i = 0; i < trainer->n_skipped_texts; i++)
-        if (!strcmp(trainer->skipped[i], text)) return true;
-    return false;
-}
-
 void stk_trainer_keep_loader(stk_trainer *trainer, const stk_loader *loader)
 {
     stk_loader_get_stats(loader, &trainer->loader_stats);
     trainer->n_stages = stk_loader_get_stages(loader, trainer->stage, STK_MOST_KEPT_STAGES);
-}
-
-void stk_trainer_list_skipped(stk_trainer *trainer, const char *text)
-{
-    enum { MOST = 100 };
-    if (trainer->n_skipped_texts == MOST || is_listed(trainer, text)) return;
-    char **grown = realloc(trainer->skipped, (trainer->n_skipped_texts + 1) * sizeof(*grown));
-    if (!grown) return; /* The list is for people. */
-    trainer->skipped = grown;
-    if ((grown[trainer->n_skipped_texts] = strdup(text))) trainer->n_skipped_texts++;
 }
 
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
@@ -142,14 +124,14 @@ void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader)
     if (!loader) return;
     stk_loader_get_stats(loader, &stats);
     const int64_t *key = stk_loader_skipped_keys(loader, &n);
-    for (int64_t i = 0; i < n; i++) /* Without memory for one it is not counted; the list has it all the same. */
-        (void)stk_skip_insert(key[i], &trainer->skipped_key, &trainer->n_skipped, &trainer->skipped_capacity);
+    for (int64_t i = 0; i < n; i++)
+        stk_skipped_add_key(&trainer->skipped, key[i]);
     if (loader == trainer->loader) {
         trainer->result.n_data_threads = stats.n_active_threads;
         stk_trainer_keep_loader(trainer, loader);
     }
     for (int64_t i = 0; stk_loader_skipped(loader, i); i++)
-        stk_trainer_list_skipped(trainer, stk_loader_skipped(loader, i));
+        stk_skipped_add_text(&trainer->skipped, stk_loader_skipped(loader, i));
 }
 
 static void note_step_time(stk_trainer *trainer)

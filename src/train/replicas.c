@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/thread.h"
-#include "data/loader/skip_list.h"
 #include "train/divided.h"
 #include "train/shapes.h"
 #include "train/trainer_state.h"
@@ -171,10 +170,10 @@ static char *pack_skipped(const stk_trainer *trainer, skipped_lists lists)
 {
     char *all = malloc(bytes_of(lists) + 1);
     size_t bytes = (size_t)lists.n_keys * sizeof(int64_t);
-    if (all && bytes > 0) memcpy(all, trainer->skipped_key, bytes);
+    if (all && bytes > 0) memcpy(all, trainer->skipped.key, bytes);
     char *text = all + bytes;
-    for (size_t i = 0; all && i < trainer->n_skipped_texts; i++)
-        text = stpcpy(text, trainer->skipped[i]) + 1;
+    for (size_t i = 0; all && i < trainer->skipped.n_texts; i++)
+        text = stpcpy(text, trainer->skipped.text[i]) + 1;
     return all;
 }
 
@@ -184,9 +183,9 @@ static void add_skipped(stk_trainer *trainer, char *all, skipped_lists lists)
     const char *text = all + (size_t)lists.n_keys * sizeof(int64_t), *end = text + lists.n_bytes;
     all[bytes_of(lists)] = 0;
     for (int64_t i = 0; i < lists.n_keys; i++)
-        (void)stk_skip_insert(key[i], &trainer->skipped_key, &trainer->n_skipped, &trainer->skipped_capacity);
+        stk_skipped_add_key(&trainer->skipped, key[i]);
     for (; text < end; text += strlen(text) + 1)
-        stk_trainer_list_skipped(trainer, text);
+        stk_skipped_add_text(&trainer->skipped, text);
 }
 
 static stk_status take_skipped(stk_trainer *trainer, int rank, skipped_lists lists, char *own)
@@ -208,10 +207,10 @@ static stk_status take_skipped(stk_trainer *trainer, int rank, skipped_lists lis
 stk_status stk_replicas_join_skipped(stk_trainer *trainer)
 {
     if (!trainer->comm) return STK_OK;
-    skipped_lists lists = {.n_keys = trainer->n_skipped};
+    skipped_lists lists = {.n_keys = trainer->skipped.n_keys};
     int n = trainer->comm->n_ranks;
-    for (size_t i = 0; i < trainer->n_skipped_texts; i++)
-        lists.n_bytes += (int64_t)strlen(trainer->skipped[i]) + 1;
+    for (size_t i = 0; i < trainer->skipped.n_texts; i++)
+        lists.n_bytes += (int64_t)strlen(trainer->skipped.text[i]) + 1;
     char *own = pack_skipped(trainer, lists);
     skipped_lists *all = calloc((size_t)n, sizeof(*all));
     stk_status status = own && all ? run_call(trainer, STK_COLLECTIVE_all_gather, STK_I64, 2, &lists, all)

@@ -16,6 +16,7 @@
 #include "train/shapes.h"
 #include "train/trainer_state.h"
 #include "train/whiten.h"
+#include "weights/checkpoint.h"
 
 /* What stk_trainer_new gives when there is no memory at all. */
 static stk_trainer no_memory_trainer;
@@ -120,10 +121,7 @@ void stk_trainer_free(stk_trainer *trainer)
     if (!trainer->is_replica) stk_model_free(trainer->model);
     if (!trainer->is_replica) stk_dataset_free(trainer->dataset);
     stk_dataset_free((stk_dataset *)(uintptr_t)trainer->config.valid); /* as it was held */
-    for (size_t i = 0; i < trainer->n_skipped_texts; i++)
-        free(trainer->skipped[i]);
-    free(trainer->skipped);
-    free(trainer->skipped_key);
+    stk_skipped_free(&trainer->skipped);
     free(trainer->weight);
     free_groups(trainer);
     free(trainer->train_sums);
@@ -343,6 +341,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
 stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **out, size_t *n)
 {
     if (!trainer->prepared) return stk_fail(STK_INVALID, "the trainer is not prepared yet");
+    stk_trainer_keep_skipped(trainer, trainer->loader); /* It is saved with them. */
     bool are_copies = !stk_engine_device(trainer->engine)->class->on_host;
     for (size_t i = 0; are_copies && i < trainer->n_tensors; i++)
         if (trainer->variable[i] >= 0 && !trainer->tensor[i].source)
@@ -372,6 +371,7 @@ bool stk_trainer_is_settled(const stk_trainer *trainer)
 void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out)
 {
     *out = trainer->state;
+    out->skipped = &trainer->skipped;
 }
 
 stk_status stk_trainer_set_state(stk_trainer *trainer, const stk_train_state *state)
@@ -389,6 +389,11 @@ stk_status stk_trainer_set_state(stk_trainer *trainer, const stk_train_state *st
     trainer->loader = NULL;
     trainer->state = *state;
     return STK_OK;
+}
+
+stk_status stk_trainer_load_skipped(stk_trainer *trainer, const char *checkpoint)
+{
+    return stk_checkpoint_load_skipped(checkpoint, &trainer->skipped);
 }
 
 static int compare_floats(const void *a, const void *b)
@@ -442,14 +447,14 @@ void stk_trainer_get_result(const stk_trainer *trainer, stk_train_result *out)
     }
     if (trainer->engine && trainer->prepared) out->time = stk_timing_get_shares(trainer);
     out->input_wait_share = trainer->train_ns > 0 ? (double)trainer->wait_ns / (double)trainer->train_ns : 0;
-    out->n_skipped = trainer->n_skipped;
+    out->n_skipped = trainer->skipped.n_keys;
     if (getrusage(RUSAGE_SELF, &usage) == 0) out->peak_rss_bytes = (size_t)usage.ru_maxrss * 1024;
 }
 
 const char *stk_trainer_skipped(const stk_trainer *trainer, int64_t i)
 {
     if (!trainer) return NULL;
-    return i >= 0 && (size_t)i < trainer->n_skipped_texts ? trainer->skipped[i] : NULL;
+    return i >= 0 && (size_t)i < trainer->skipped.n_texts ? trainer->skipped.text[i] : NULL;
 }
 
 const float *stk_trainer_gradient(const stk_trainer *trainer, const char *name, size_t *n)

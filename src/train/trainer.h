@@ -36,6 +36,8 @@ const stk_dataset *stk_trainer_batches_of(const stk_trainer *trainer);
 void stk_trainer_get_state(const stk_trainer *trainer, stk_train_state *out);
 /* After tensors' contents were set from a checkpoint, and put: goes on there. */
 stk_status stk_trainer_set_state(stk_trainer *trainer, const stk_train_state *state);
+/* What had been skipped when the checkpoint was saved counts on. */
+stk_status stk_trainer_load_skipped(stk_trainer *trainer, const char *checkpoint);
 
 /* after_step: the results of a step have been read. Where the device is not on the host, later steps may have begun by
  * then, so that parameters and state (stk_trainer_is_settled) agree only at those steps that wants_state asked for.

@@ -147,11 +147,7 @@ struct stk_trainer {
     stk_loader_stats loader_stats; /* of the training loader, when it was closed */
     stk_stage_stats stage[STK_MOST_KEPT_STAGES];
     int n_stages;
-    int64_t *skipped_key; /* [n_skipped], rising: each skipped record once, whichever epochs and parts met it */
-    int64_t n_skipped;
-    size_t skipped_capacity;
-    char **skipped; /* texts of the first skipped records, from loaders that are closed */
-    size_t n_skipped_texts;
+    stk_skipped skipped; /* from loaders that are closed, and from before the run was resumed */
 };
 
 /* Of a batch, all ranks' rows. */
@@ -255,7 +251,5 @@ stk_status stk_trainer_open_loader(stk_trainer *trainer, const stk_dataset *data
 void stk_trainer_keep_loader(stk_trainer *trainer, const stk_loader *loader);
 /* Keeps what a loader skipped before it is closed. */
 void stk_trainer_keep_skipped(stk_trainer *trainer, const stk_loader *loader);
-/* One of the first hundred texts, once. */
-void stk_trainer_list_skipped(stk_trainer *trainer, const char *text);
 
 #endif

@@ -305,6 +305,7 @@ stk_status stk_trainer_load_checkpoint(stk_trainer *trainer, const char *folder)
     STK_TRY(stk_checkpoint_load(path, tensors, n, true, &state, NULL));
     STK_TRY(stk_trainer_put_tensors(trainer));
     STK_TRY(stk_trainer_set_state(trainer, &state));
+    STK_TRY(stk_trainer_load_skipped(trainer, path));
 done:
     stk_text_free(&warnings);
     return status;

@@ -26,6 +26,18 @@ static void set_number(json_t *object, const char *key, double x)
     json_object_set_new(object, key, json_string(text));
 }
 
+/* Of very many, those with the least keys: it is a count, and the file is to stay small. A text that is no UTF-8, as a
+   file's name may be, JSON cannot have; it is counted all the same. */
+static json_t *list_skipped(const stk_skipped *list)
+{
+    json_t *keys = json_array(), *texts = json_array();
+    for (int64_t i = 0; i < list->n_keys && i < STK_SKIPPED_MOST_KEPT; i++)
+        json_array_append_new(keys, json_integer(list->key[i]));
+    for (size_t i = 0; i < list->n_texts; i++)
+        json_array_append_new(texts, json_string(list->text[i]));
+    return json_pack("{s:o,s:o}", "keys", keys, "records", texts);
+}
+
 char *stk_state_to_json(const stk_train_state *state, const char *recipe)
 {
     char seed[32], *text;
@@ -43,6 +55,8 @@ char *stk_state_to_json(const stk_train_state *state, const char *recipe)
     snprintf(seed, sizeof(seed), "%" PRIu64, state->seed);
     json_object_set_new(object, "seed", json_string(seed));
     if (recipe) json_object_set_new(object, "recipe", json_string(recipe));
+    if (state->skipped && state->skipped->n_keys > 0)
+        json_object_set_new(object, "skipped", list_skipped(state->skipped));
     return stk_json_print(object, mark, FLAGS, &text) == STK_OK ? text : NULL;
 }
 
@@ -110,6 +124,31 @@ stk_status stk_state_from_json(stk_span text, stk_train_state *out, char **recip
         if (kept && !*recipe) STK_TRY(stk_fail_memory(strlen(kept)));
     }
     *out = state;
+done:
+    json_decref(object);
+    return status;
+}
+
+stk_status stk_skipped_from_json(stk_span text, stk_skipped *into)
+{
+    json_t *object, *item;
+    stk_status status = STK_OK;
+    size_t i;
+    STK_RETURN_IF_ERROR(parse_object(text, &object));
+    json_t *list = json_object_get(object, "skipped");
+    json_t *keys = json_object_get(list, "keys"), *records = json_object_get(list, "records");
+    if (list && (!json_is_array(keys) || !json_is_array(records)))
+        STK_TRY(stk_fail(STK_CORRUPT, "'skipped' has no 'keys' and 'records'"));
+    json_array_foreach(keys, i, item)
+    {
+        if (!json_is_integer(item)) STK_TRY(stk_fail(STK_CORRUPT, "a key of 'skipped' is no integer"));
+        stk_skipped_add_key(into, json_integer_value(item));
+    }
+    json_array_foreach(records, i, item)
+    {
+        if (!json_is_string(item)) STK_TRY(stk_fail(STK_CORRUPT, "a record of 'skipped' is no text"));
+        stk_skipped_add_text(into, json_string_value(item));
+    }
 done:
     json_decref(object);
     return status;

@@ -9,6 +9,8 @@
 char *stk_state_to_json(const stk_train_state *state, const char *recipe);
 /* recipe may be NULL; otherwise a text that the caller frees, NULL where none is kept. */
 stk_status stk_state_from_json(stk_span text, stk_train_state *out, char **recipe);
+/* Adds what the state has, whose own list is NULL. After a failure some may be there. */
+stk_status stk_skipped_from_json(stk_span text, stk_skipped *into);
 
 enum { STK_MANIFEST_FILES = 3 };
 typedef struct stk_manifest_file {

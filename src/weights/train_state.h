@@ -8,6 +8,7 @@
 
 #include "stoker/status.h"
 #include "tensor/shape.h"
+#include "weights/skipped.h"
 
 /* The tensor that holds the sums of metrics of the epoch under way; it counts as the optimiser's. */
 #define STK_METRIC_SUMS "epoch.metric_sums"
@@ -35,6 +36,7 @@ typedef struct stk_train_state {
     double best_value, stop_value; /* of the best validation, less is better (accuracy: negative); infinity at first */
     int64_t best_epoch, best_metric, n_bad_epochs;
     uint64_t seed;
+    const stk_skipped *skipped; /* borrowed, the trainer's; NULL: none. It is read by stk_checkpoint_load_skipped. */
 } stk_train_state;
 
 #endif

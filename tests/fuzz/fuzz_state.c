@@ -29,6 +29,22 @@ static void try_state(stk_span text)
     free(recipe_again);
 }
 
+static void try_skipped(stk_span text)
+{
+    stk_skipped list = {0}, again = {0};
+    if (stk_skipped_from_json(text, &list) == STK_OK && list.n_keys > 0 && list.n_keys <= STK_SKIPPED_MOST_KEPT) {
+        char *written = stk_state_to_json(&(stk_train_state){.skipped = &list}, NULL);
+        if (!written || stk_skipped_from_json(span_of(written), &again) != STK_OK) abort();
+        if (list.n_keys != again.n_keys || memcmp(list.key, again.key, (size_t)list.n_keys * sizeof(*list.key))) abort();
+        if (list.n_texts != again.n_texts) abort();
+        for (size_t i = 0; i < list.n_texts; i++)
+            if (strcmp(list.text[i], again.text[i])) abort();
+        free(written);
+    }
+    stk_skipped_free(&list);
+    stk_skipped_free(&again);
+}
+
 static void try_manifest(stk_span text)
 {
     stk_manifest_file files[STK_MANIFEST_FILES], again[STK_MANIFEST_FILES];
@@ -45,6 +61,7 @@ static void try_manifest(stk_span text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     try_state((stk_span){data, size});
+    try_skipped((stk_span){data, size});
     try_manifest((stk_span){data, size});
     return 0;
 }

@@ -205,11 +205,12 @@ def make_shards():
 
 def make_state():
     state = {"format": 1, "stoker": "0.1.0", "step": 7, "epoch": 1, "i_batch": 2, "epoch_samples": 256, "best_epoch": 0,
-             "n_bad_epochs": 0, "epoch_loss_sum": "0x1.8p+1", "epoch_correct": "0x1p+4", "epoch_top5": "0x0p+0",
-             "best_valid_loss": "inf", "seed": "18446744073709551615", "recipe": "batch: 4\n"}
+             "best_metric": 0, "n_bad_epochs": 0, "epoch_loss_sum": "0x1.8p+1", "epoch_correct": "0x1p+4", "epoch_top5": "0x0p+0",
+             "best_value": "inf", "stop_value": "inf", "epoch_weight": "0x1p+8", "seed": "18446744073709551615", "recipe": "batch: 4\n"}
     files = {name: {"bytes": 10, "xxh64": "0123456789abcdef"}
              for name in ("model.safetensors", "optimizer.safetensors", "state.json")}
     write("state", "state", json.dumps(state, indent=1).encode())
+    write("state", "skipped", json.dumps({**state, "skipped": {"keys": [-5, 7, 1 << 60], "records": ["a/b.png: torn"]}}).encode())
     write("state", "minimal", json.dumps({key: state[key] for key in state if key != "recipe"}).encode())
     write("state", "manifest", json.dumps({"format": 1, "files": files}, indent=1).encode())
     write("state", "format", b'{"format": 2}')

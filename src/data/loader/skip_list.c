@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/rising.h"
 
 stk_status stk_skip_list_init(stk_skip_list *list, int64_t most)
 {
@@ -59,25 +60,6 @@ static int compare_skips(const void *pa, const void *pb)
     return (a->i_try > b->i_try) - (a->i_try < b->i_try);
 }
 
-stk_status stk_skip_insert(int64_t x, int64_t **array, int64_t *n, size_t *capacity)
-{
-    int64_t at = *n;
-    while (at > 0 && (*array)[at - 1] >= x)
-        at--;
-    if (at < *n && (*array)[at] == x) return STK_OK;
-    if ((size_t)*n == *capacity) {
-        size_t more = *capacity ? 2 * *capacity : 16;
-        int64_t *grown = realloc(*array, more * sizeof(*grown));
-        if (!grown) return stk_fail_memory(more * sizeof(*grown));
-        *array = grown;
-        *capacity = more;
-    }
-    memmove(*array + at + 1, *array + at, (size_t)(*n - at) * sizeof(**array));
-    (*array)[at] = x;
-    ++*n;
-    return STK_OK;
-}
-
 /* Takes skip. */
 static void keep_skip(stk_skip_list *list, stk_skip skip)
 {
@@ -93,10 +75,10 @@ static void keep_skip(stk_skip_list *list, stk_skip skip)
 static stk_status note_skip(stk_skip_list *list, const stk_skip *skip, int64_t i_batch)
 {
     if (skip->i_try == 0 && skip->i_batch == i_batch)
-        STK_RETURN_IF_ERROR(stk_skip_insert(skip->row, &list->row, &list->n_rows, &list->row_capacity));
-    STK_RETURN_IF_ERROR(stk_skip_insert(skip->i_record, &list->record, &list->n_records, &list->record_capacity));
+        STK_RETURN_IF_ERROR(stk_rising_insert(skip->row, &list->row, &list->n_rows, &list->row_capacity));
+    STK_RETURN_IF_ERROR(stk_rising_insert(skip->i_record, &list->record, &list->n_records, &list->record_capacity));
     int64_t key = (int64_t)stk_hash_text(skip->text);
-    STK_RETURN_IF_ERROR(stk_skip_insert(key, &list->key, &list->n_keys, &list->key_capacity));
+    STK_RETURN_IF_ERROR(stk_rising_insert(key, &list->key, &list->n_keys, &list->key_capacity));
     if (list->most < 0 || list->n_records <= list->most) return STK_OK;
     return stk_fail(STK_CORRUPT, "%lld records cannot be read, one more than 'on_error' allows, the last one %s",
                     (long long)list->n_records, skip->text);

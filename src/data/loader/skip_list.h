@@ -50,7 +50,5 @@ stk_status stk_skip_list_add(stk_skip_list *list, int64_t i_batch, int64_t row, 
 stk_status stk_skip_list_collect(stk_skip_list *list, int64_t i_batch);
 /* Of all that a loader skipped: its list's keys, [*n], rising. Borrowed until the next batch. */
 const int64_t *stk_loader_skipped_keys(const stk_loader *loader, int64_t *n);
-/* Puts x into a rising array, at most once. */
-stk_status stk_skip_insert(int64_t x, int64_t **array, int64_t *n, size_t *capacity);
 
 #endif

@@ -11,6 +11,7 @@ static const cli_option options[] = {
     {"--batch", "N", "samples at once; default: as the run"},
     {"--threads", "N", "threads; default: as the run"},
     {"--checkpoint", "best|last|N", "best, last or a step's number; default: best where there was validation"},
+    {"--set", "KEY=VALUE", "changes a key of the recipe: --set data.test.on_error=skip; may be given often"},
     {"--json", NULL, "prints one line of JSON"},
     {NULL, NULL, NULL}};
 
@@ -49,7 +50,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     static cli_args args;
     static const char *const names[] = {"--device", "--batch", "--threads"};
     char sets[3][256];
-    const char *list[3];
+    static const char *list[CLI_MOST_ARGS + 3];
     int n = 0;
     stk_run *loaded = NULL;
     stk_metrics metrics;
@@ -65,6 +66,12 @@ static int run(const cli_verb *verb, int argc, char **argv)
         snprintf(sets[n], sizeof(sets[n]), "%s=%s", names[i] + 2, value);
         list[n] = sets[n];
         n++;
+    }
+    for (int i = 0; i < args.n_found; i++) {
+        if (strcmp(args.found[i].option->name, "--set") != 0) continue;
+        if (!strchr(args.found[i].value, '='))
+            return cli_usage(verb, "option '--set' needs KEY=VALUE, not '%s'", args.found[i].value);
+        list[n++] = args.found[i].value;
     }
     stk_run_options run_options = {
         .set = list, .n_set = n, .checkpoint = cli_value(&args, "--checkpoint"), .on_event = on_event};

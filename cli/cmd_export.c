@@ -73,8 +73,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
     stk_run_options run_options = {.on_event = on_event};
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words != 1)
-        return cli_usage(verb, "export takes one run folder, or with --stablehlo a recipe, and there are %d",
-                         args.n_words);
+        return cli_usage(verb, "export takes one run folder, or with --stablehlo a recipe, and there are %d%s",
+                         args.n_words, args.n_words == 2 ? "; --out FILE says where to write" : "");
     bool onnx = cli_has(&args, "--onnx");
     int n_kinds = onnx + cli_has(&args, "--safetensors") + cli_has(&args, "--stablehlo");
     if (n_kinds != 1)

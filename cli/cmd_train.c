@@ -202,7 +202,7 @@ static int train(const char *recipe, const stk_run_options *run_options, progres
             fprintf(stderr, "        skipped %s\n", cli_shown(stk_run_skipped(running, i)));
         if (stk_run_saved(running) && !strstr(stk_error_text(), stk_run_saved(running)) && !p->quiet)
             cli_error("the last checkpoint is %s", cli_shown(stk_run_saved(running)));
-        if (status == STK_IO && stk_run_saved(running) && !p->quiet && !p->json)
+        if ((status == STK_IO || status == STK_CORRUPT) && stk_run_saved(running) && !p->quiet && !p->json)
             print_saved(cli_shown(stk_run_saved(running)), argc, argv);
     }
     stk_run *ended = running;

@@ -96,7 +96,7 @@ static bool is_run(const stk_run *run)
     return (stk_path_join(lock, sizeof(lock), run->folder, "lock") == STK_OK && stk_path_exists(lock)) || has_work(run);
 }
 
-static stk_status check_recipe(const stk_run *run, const char *path)
+static stk_status check_recipe(stk_run *run, const char *path)
 {
     stk_recipe *before = NULL;
     stk_text differences = {0};
@@ -106,6 +106,7 @@ static stk_status check_recipe(const stk_run *run, const char *path)
     if (strcmp(before->name, run->recipe->name))
         STK_TRY(stk_fail(STK_MISMATCH, "folder '%s' belongs to another run, '%s'; choose another --out", run->folder,
                          before->name));
+    if (run->options.resume) run->epochs_before = before->epochs;
     if (stk_recipe_compare(before, run->recipe, &differences) == 0) goto done;
     if (run->options.resume)
         STK_TRY(stk_fail(

@@ -62,6 +62,7 @@ struct stk_run {
     int64_t state_ns, state_took_ns; /* when the last one was begun, and how long writing it took */
     bool state_is_written;           /* a report of the writer is to come */
     bool is_from_memory;             /* the run goes on from such a state */
+    int64_t epochs_before;           /* of the recipe that is resumed; 0: a new run */
     bool is_last_try;                /* a save that fails now fails the run, so no warning is needed */
 
     /* after stk_run_load */
@@ -71,6 +72,10 @@ struct stk_run {
     size_t sample_bytes;
     bool fitting_told; /* that images of other sizes are resized */
 };
+
+/* --- schedule_notice.c --- */
+/* step: the first to be done. */
+void stk_run_warn_schedule(stk_run *run, int64_t step);
 
 /* --- run.c --- */
 /* A copy of the variables, which saving takes while steps go on. 0: none, since no step follows the run's only save, or

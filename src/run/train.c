@@ -334,6 +334,7 @@ static stk_status begin(stk_run *run)
     /* Only now, so that a run whose plan is refused leaves no recipe behind that would refuse the next. */
     STK_TRY(stk_folder_write_recipe(run));
     stk_trainer_get_state(run->trainer, &state);
+    stk_run_warn_schedule(run, state.step);
     STK_TRY(stk_metrics_open(run->folder, state.step, state.epoch, &run->metrics));
     warn_observer(run, stk_observe_open(run->folder, state.step, run->recipe, stk_text_get(&run->recipe_text),
                                         run->trainer, &run->observer));

@@ -145,6 +145,24 @@ static stk_status check_map(stk_yaml *yaml, stk_yaml_node *map, const stk_key *k
     return STK_OK;
 }
 
+/* Two of a choice. Where --set brought the second, it says how to replace the first: by all of what holds them. */
+static stk_status refuse_second(const stk_yaml_node *node, const stk_key *key)
+{
+    const stk_yaml_node *first = node->child, *second = first->next;
+    static const char set[] = "--set ";
+    const char *whole = strncmp(second->origin, set, sizeof(set) - 1) ? NULL : second->origin + sizeof(set) - 1;
+    int n = -1; /* of the path before the second's name */
+    size_t n_name = strlen(second->key);
+    for (const char *dot = whole ? strchr(whole, '.') : NULL; dot; dot = strchr(dot + 1, '.'))
+        if (!strncmp(dot + 1, second->key, n_name) && (!dot[1 + n_name] || dot[1 + n_name] == '.'))
+            n = (int)(dot - whole);
+    if (n < 0)
+        return stk_yaml_fail_key(second, "'%s' can be only one of '%s' and '%s'", key->name, first->key, second->key);
+    return stk_yaml_fail_key(
+        second, "'%s' can be only one of '%s' and '%s'; to change it, give the whole: --set '%.*s={%s: ...}'",
+        key->name, first->key, second->key, n, whole, second->key);
+}
+
 static stk_status check_choice(stk_yaml *yaml, stk_yaml_node *node, const stk_key *key)
 {
     if (node->kind == STK_YAML_SCALAR) {
@@ -158,10 +176,7 @@ static stk_status check_choice(stk_yaml *yaml, stk_yaml_node *node, const stk_ke
     for (const stk_yaml_node *child = node->child; child; child = child->next)
         if (!stk_key_find(key, child->key)) return refuse_key(yaml, child, child->key, key);
     if (node->n_children == 0) return stk_yaml_fail(node, "'%s' is empty", key->name);
-    if (node->n_children > 1)
-        return stk_yaml_fail_key(
-            node->child->next, "'%s' can be only one of '%s' and '%s'; to change it, give the whole: %s={%s: ...}",
-            key->name, node->child->key, node->child->next->key, key->name, node->child->next->key);
+    if (node->n_children > 1) return refuse_second(node, key);
     stk_yaml_node *child = node->child;
     const stk_key *chosen = stk_key_find(key, child->key);
     if (stk_yaml_is_null(child) && chosen->type == STK_KEY_MAP) {

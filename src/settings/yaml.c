@@ -447,12 +447,12 @@ stk_status stk_yaml_set(stk_yaml *yaml, const char *assignment)
         /* "schedule: cosine" is short for {cosine: {}}, so it may become that; so may a key without a value. */
         if (node->kind == STK_YAML_SCALAR && (stk_yaml_is_null(node) || !strcmp(node->text, part)))
             node->kind = STK_YAML_MAP;
+        int n_whole = part > path ? (int)(part - path) - 1 : 0;
         if (node->kind == STK_YAML_SCALAR)
             STK_TRY(stk_fail(STK_INVALID,
-                             "%s: '%s' is '%.60s', which has no keys; where that is short for a map, give all of it: "
+                             "%s: '%.*s' is '%.60s', which has no keys; where that is short for a map, give all of it: "
                              "--set '%.*s={...}'",
-                             origin, node->key ? node->key : "", node->text, part > path ? (int)(part - path) - 1 : 0,
-                             assignment));
+                             origin, n_whole, assignment, node->text, n_whole, assignment));
         if (depth >= STK_YAML_MOST_DEPTH) STK_TRY(stk_fail(STK_INVALID, "%s: too deep", origin));
         STK_TRY(step_into(yaml, node, kept, part, &node));
         part = dot ? dot + 1 : NULL;

@@ -108,6 +108,12 @@ static stk_status add_ranks(stk_trainer *trainer, const stk_dataset *dataset, ev
     return trainer->eval_sums ? stk_replicas_add(trainer, trainer->eval_sums, stk_measures_n_sums(trainer)) : STK_OK;
 }
 
+/* As recipes name it. */
+static const char *part_of(const stk_trainer *trainer, const stk_dataset *dataset)
+{
+    return dataset == trainer->config.valid ? "valid" : dataset == trainer->dataset ? "train" : "test";
+}
+
 stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)
 {
     stk_status status;
@@ -147,7 +153,7 @@ stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, s
     }
     if (loader && !stopped) status = stk_loader_status(loader);
     if (status == STK_CORRUPT && dataset->on_error == STK_ON_ERROR_STOP)
-        stk_fail(status, "%s; on_error: skip leaves it out", stk_error_text());
+        stk_fail(status, "%s; data.%s.on_error: skip leaves it out", stk_error_text(), part_of(trainer, dataset));
     STK_TRY(status);
     STK_TRY(read_runs(trainer, &n_unread, 0, &sums));
     STK_TRY(add_ranks(trainer, dataset, &sums, &n, &stopped));

@@ -150,7 +150,7 @@ static stk_status explain_no_batch(const stk_trainer *trainer)
 {
     stk_status lost = stk_loader_status(trainer->loader);
     if (lost == STK_CORRUPT && trainer->dataset->on_error == STK_ON_ERROR_STOP)
-        stk_fail(lost, "%s; on_error: replace puts another in its place", stk_error_text());
+        stk_fail(lost, "%s; data.train.on_error: replace puts another in its place", stk_error_text());
     if (lost != STK_OK) return lost;
     return stk_fail(STK_INTERNAL, "the data ended before the run");
 }

@@ -123,6 +123,7 @@ def messages():
     refused(["import", "first/model.safetensors", "--as", "resnet51"], 1, "'resnet51'", "resnet50, ")
     refused(["import", "first/model.safetensors", "--as", "resnet50", "--out", "x"], 1, "no last layer")
     refused(["export", "first"], 2, "--safetensors", lines=None)
+    refused(["export", "first", "--onnx", "first.onnx"], 2, "there are 2; --out FILE says where to write", lines=None)
     refused(["export", "nowhere", "--safetensors"], 1, "no run folder 'nowhere'")
     refused(["export", "first", "--safetensors", "--dtype", "f8"], 2, "'f8'", lines=None)
     refused(["export", "first", "--safetensors", "--names", "hf-resnet"], 1, "'hf-resnet'", "none for tensor")

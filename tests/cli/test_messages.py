@@ -122,7 +122,9 @@ def data():
     text = done.stdout + done.stderr
     check(done.returncode == 0 and text.count(path) == 1, f"a file that both parts skip is listed once: {text}")
     shutil.rmtree("bad-data")
-    refused([*train, "--set", "data.test.source.images=torn"], 1, path, "on_error: skip leaves it out", lines=None)
+    refused([*train, "--set", "data.test.source.images=torn"], 1, path, "data.test.on_error: skip leaves it out", lines=None)
+    accepted(["eval", "bad-data", "--set", "data.test.on_error=skip"], "on 199 samples")
+    refused(["eval", "bad-data", "--set", "data"], 2, "needs KEY=VALUE", lines=None)
 
 
 def skipped_files_are_counted_once():
@@ -137,6 +139,13 @@ def skipped_files_are_counted_once():
     check(all(done.stdout.count(path) == 1 for path in torn), f"each is listed once: {done.stdout}")
     with open("counted/result.json") as f:
         check(json.load(f)["skipped_records"] == len(torn), "result.json counts each once")
+    shutil.rmtree("counted")
+    once = ["train", "small.yaml", "--set", "data.train.source.images=many-torn", "--out", "counted", "--set",
+             "data.test=null", "--set", "data.train.on_error=skip", "--epochs", "1"]
+    accepted([*once, "--steps", "9"])
+    accepted([*once, "--resume"], f"skipped {len(torn)} records", *torn)
+    with open("counted/result.json") as f:
+        check(json.load(f)["skipped_records"] == len(torn), "those from before a resumption count, too")
     shutil.rmtree("counted")
     refused([*train, "--set", "data.train.on_error=skip", "--set", "data.valid.on_error=fail"], 1, "many-torn", lines=None)
 

@@ -70,6 +70,13 @@ def resuming():
     refused([*TRAIN, "--out", "parts", "--set", "name=other"], 1, "belongs to another run, 'small'")
     accepted([*TRAIN, "--out", "parts", "--resume", "--epochs", "3"], "from step 20")
     check(result("parts")["epochs"] == 3, "more epochs go on")
+    cosine = [*TRAIN, "--out", "cosine", "--set", "schedule=cosine", "--epochs"]
+    check("the schedule was" not in accepted([*cosine, "1"]).stderr, "nothing is said of a new run")
+    done = accepted([*cosine, "2", "--resume"])
+    check("the schedule was for a run of 1, and is for one of 2 epochs now: the rate, which had come to " in done.stderr
+          and "% of its full value, goes on at 50 %" in done.stderr, f"a schedule that begins again says so: {done.stderr}")
+    slow = accepted([*TRAIN, "--out", "slow", "--set", "schedule={constant: {warmup: 8}}", "--epochs", "2"]).stderr
+    check("'warmup' of 8 epochs is longer than the run of 2: the rate grows to 25 %" in slow, f"so does a warm-up: {slow}")
     os.remove("parts/result.json")
     table = accepted([*TRAIN, "--out", "parts", "--resume", "--epochs", "3"], "test loss", "time").stdout
     check("in the median step" not in table and "first step" not in table, f"only the test was left, so no speed: {table}")

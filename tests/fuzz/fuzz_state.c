@@ -35,7 +35,8 @@ static void try_skipped(stk_span text)
     if (stk_skipped_from_json(text, &list) == STK_OK && list.n_keys > 0 && list.n_keys <= STK_SKIPPED_MOST_KEPT) {
         char *written = stk_state_to_json(&(stk_train_state){.skipped = &list}, NULL);
         if (!written || stk_skipped_from_json(span_of(written), &again) != STK_OK) abort();
-        if (list.n_keys != again.n_keys || memcmp(list.key, again.key, (size_t)list.n_keys * sizeof(*list.key))) abort();
+        if (list.n_keys != again.n_keys || memcmp(list.key, again.key, (size_t)list.n_keys * sizeof(*list.key)))
+            abort();
         if (list.n_texts != again.n_texts) abort();
         for (size_t i = 0; i < list.n_texts; i++)
             if (strcmp(list.text[i], again.text[i])) abort();

@@ -17,6 +17,8 @@
 #include "stoker/printable.h"
 #include "watch/child.h"
 #include "watch/compare.h"
+#include "watch/origin.h"
+#include "watch/together.h"
 #include "watch/watch.h"
 
 static const cli_option options[] = {
@@ -27,9 +29,10 @@ static const cli_option options[] = {
     {"--json", NULL, "prints one JSON object at the end; the command's own output goes to standard error"},
     {"--html", "FILE", "writes the report as one page, too"},
     {"--serve", "PORT", "the report as it is by now at http://127.0.0.1:PORT/ until the job ends; 0: any free port"},
-    {"--record", "FILE", "writes all that was seen"},
+    {"--record", "FILE", "writes all that was seen; %h in its name is this machine, %r the rank"},
     {"--replay", "FILE", "judges a recording"},
     {"--compare", "A B", "two recordings: did the change help? With a confidence interval"},
+    {"--together", "A B ...", "recordings of one job, of several ranks or machines: which one holds the others back?"},
     {"--assert", "SIGNAL>N",
      "ends with exit code 1 where that does not hold at the end: 'gpu_util>80', 'idle<20' "
      "(shares in per cent); may be given often. --signals lists the names"},
@@ -198,13 +201,22 @@ static void tell_by_now(const stk_watch *watch, bool shows_line, stk_exporter *s
     stk_text_free(&line);
 }
 
+/* The file to record to, with the machine and the rank in its name; NULL: none. */
+static const char *record_path(const cli_args *args)
+{
+    static char path[CLI_PATH];
+    if (!cli_value(args, "--record")) return NULL;
+    stk_watch_origin_path(cli_value(args, "--record"), path, sizeof(path));
+    return path;
+}
+
 /* Whether the files can be written that are to be at the end, before a command starts that may take days. */
 static bool can_write(const cli_args *args)
 {
     static const char *const names[] = {"--record", "--html"};
     static const char page[] = STK_WATCH_PAGE;
     for (int i = 0; i < 2; i++) {
-        const char *path = cli_value(args, names[i]);
+        const char *path = i == 0 ? record_path(args) : cli_value(args, names[i]);
         if (i == 1 && path &&
             (stk_new_file_check_regular(path) != STK_OK ||
              stk_new_file_check_kind(path, "a page of 'stoker watch'", 0, page, strlen(page)) != STK_OK)) {
@@ -317,7 +329,7 @@ static int watch_job(const cli_args *args, char *const *argv)
     config.pid = job.pid;
     config.is_ours = job.is_ours;
     config.interval_us = interval * 1000;
-    stk_status status = stk_watch_open(&watch, &config, cli_value(args, "--record"));
+    stk_status status = stk_watch_open(&watch, &config, record_path(args));
     if (status == STK_OK && argv) name_command(&watch, argv);
     if (status == STK_OK) status = follow(&watch, &job, &exit_code, &by_signal);
     if (status == STK_OK) status = stk_watch_finish(&watch, exit_code, by_signal);
@@ -364,6 +376,60 @@ static int compare(const cli_args *args)
     return code;
 }
 
+/* A page of several recordings, or nothing. */
+static int put_together_page(const char *path, const stk_watch_together *together)
+{
+    stk_text page = {0};
+    if (!path) return CLI_OK;
+    stk_watch_together_html(together, &page);
+    stk_status status = stk_text_status(&page);
+    if (status == STK_OK) status = stk_file_write_durably(path, stk_text_get(&page), page.n);
+    stk_text_free(&page);
+    return status == STK_OK ? CLI_OK : cli_fail();
+}
+
+typedef struct one_of_several {
+    stk_watch watch;
+    stk_watch_report report;
+} one_of_several;
+
+static int judge_together(const cli_args *args)
+{
+    static stk_watch_member member[STK_WATCH_MOST_MEMBERS];
+    static const char *path[STK_WATCH_MOST_MEMBERS];
+    stk_watch_together together;
+    stk_text text = {0};
+    int n = args->n_words + 1, n_open = 0, code = CLI_OK;
+    one_of_several *all = calloc((size_t)n, sizeof(*all));
+    if (!all) {
+        cli_error("out of memory");
+        return CLI_FAILED;
+    }
+    for (int i = 0; i < n && code == CLI_OK; i++) {
+        path[i] = i == 0 ? cli_value(args, "--together") : args->word[i - 1];
+        if (stk_watch_replay(&all[i].watch, path[i]) != STK_OK) {
+            code = cli_fail();
+            break;
+        }
+        n_open++;
+        stk_watch_report_now(&all[i].watch, &all[i].report);
+        member[i].report = &all[i].report;
+    }
+    if (code == CLI_OK) {
+        stk_watch_together_judge(member, path, n, &together);
+        if (cli_has(args, "--json"))
+            stk_watch_together_json(&together, &text);
+        else
+            stk_watch_together_text(&together, width_of(stdout), &text);
+        code = put_text(stdout, &text);
+        if (put_together_page(cli_value(args, "--html"), &together) != CLI_OK) code = CLI_FAILED;
+    }
+    for (int i = 0; i < n_open; i++)
+        stk_watch_close(&all[i].watch);
+    free(all);
+    return code;
+}
+
 static int list_signals(void)
 {
     for (int i = 0; i < STK_WATCH_SIGNALS; i++) {
@@ -391,11 +457,19 @@ static int run(const cli_verb *verb, int argc, char **argv)
         if (!strcmp(args.found[i].option->name, "--assert") && !parse_claim(verb, args.found[i].value, &unused))
             return CLI_USAGE;
     if (cli_has(&args, "--signals")) return list_signals();
-    int n_ways = (command != NULL) + cli_has(&args, "--pid") + cli_has(&args, "--replay") + cli_has(&args, "--compare");
+    int n_ways = (command != NULL) + cli_has(&args, "--pid") + cli_has(&args, "--replay") +
+                 cli_has(&args, "--compare") + cli_has(&args, "--together");
     if (n_ways == 0 && args.n_words > 0) return cli_usage(verb, "put '--' before the command: -- %s", args.word[0]);
-    if (n_ways != 1) return cli_usage(verb, "needs one of: -- COMMAND, --pid PID, --replay FILE, --compare A B");
+    if (n_ways != 1)
+        return cli_usage(verb, "needs one of: -- COMMAND, --pid PID, --replay FILE, --compare A B, --together A B ...");
     if (cli_has(&args, "--compare"))
         return args.n_words == 1 ? compare(&args) : cli_usage(verb, "option '--compare' needs two recordings: A B");
+    if (cli_has(&args, "--together")) {
+        if (args.n_words < 1 || args.n_words >= STK_WATCH_MOST_MEMBERS)
+            return cli_usage(verb, "option '--together' needs 2 to %d recordings", STK_WATCH_MOST_MEMBERS);
+        if (cli_has(&args, "--assert")) return cli_usage(verb, "option '--assert' is of one recording: --replay FILE");
+        return can_write(&args) ? judge_together(&args) : CLI_FAILED;
+    }
     if (cli_has(&args, "--seconds") && !cli_has(&args, "--pid"))
         return cli_usage(verb,
                          "option '--seconds' goes with '--pid'; a command is watched to its end (timeout N COMMAND)");
@@ -404,7 +478,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
 }
 
 const cli_verb cli_watch = {
-    "watch", "[OPTION...] (-- COMMAND ARGUMENT... | --pid PID | --replay FILE | --compare A B)",
+    "watch", "[OPTION...] (-- COMMAND ARGUMENT... | --pid PID | --replay FILE | --compare A B | --together A B ...)",
     "Tells what holds a training job back, in any framework. Watches a command and its children from outside, as an "
     "ordinary user: GPUs by NVML, threads, cores, files and memory by /proc, PSI and control groups. At the end it "
     "gives "
@@ -413,5 +487,7 @@ const cli_verb cli_watch = {
     "  stoker watch --pid 4711 --seconds 30 --html report.html\n"
     "  stoker watch --record before.rec -- ./train.sh\n"
     "  stoker watch --compare before.rec after.rec\n"
+    "  mpirun -n 4 stoker watch --record job-%r.rec -- python train.py\n"
+    "  stoker watch --together job-*.rec --html job.html\n"
     "  stoker watch --json --assert 'gpu_util>80' -- python train.py\n",
     options, .run = run};

@@ -29,7 +29,7 @@ void stk_watch_report_make(const stk_watch_history *history, const stk_watch_fac
 /* --- words in lines --- */
 
 /* "  label     text", where long texts go on below their beginning. */
-static void add_wrapped(const stk_watch_report *report, stk_text *out, const char *label, const char *text)
+void stk_watch_report_wrap(int width, const char *label, const char *text, stk_text *out)
 {
     char shown[2048]; /* Paths and names of processes stand in it. */
     text = stk_printable(text, shown, sizeof(shown));
@@ -37,7 +37,7 @@ static void add_wrapped(const stk_watch_report *report, stk_text *out, const cha
     stk_text_add(out, "  %-9s ", label);
     for (const char *p = text + strspn(text, " "); *p; p += strspn(p, " ")) {
         int n = (int)strcspn(p, " ");
-        if (n_words > 0 && at + 1 + n > report->width) {
+        if (n_words > 0 && at + 1 + n > width) {
             stk_text_add(out, "\n%*s", INDENT + hang, "");
             at = INDENT + hang;
             n_words = 0;
@@ -47,6 +47,11 @@ static void add_wrapped(const stk_watch_report *report, stk_text *out, const cha
         p += n;
     }
     stk_text_add(out, "\n");
+}
+
+static void add_wrapped(const stk_watch_report *report, stk_text *out, const char *label, const char *text)
+{
+    stk_watch_report_wrap(report->width, label, text, out);
 }
 
 static void add_remedies(const stk_watch_report *report, int i_verdict, stk_text *out)

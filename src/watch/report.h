@@ -28,6 +28,8 @@ void stk_watch_report_html(const stk_watch_report *report, stk_text *out);
 /* A line for a terminal while the job runs. */
 void stk_watch_report_line(const stk_watch_report *report, stk_text *out);
 
+/* "  label     text" in lines of that width, where long texts go on below their beginning. */
+void stk_watch_report_wrap(int width, const char *label, const char *text, stk_text *out);
 /* What a verdict costs, in words; false where that is nothing, or no matter of time. */
 bool stk_watch_report_cost(const stk_watch_verdict *verdict, char *out, size_t bytes);
 /* "exit code 7", and what that means; false where the command ended as it should. */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "watch/origin.h"
 #include "watch/own.h"
 
 stk_status stk_watch_open(stk_watch *watch, const stk_watch_config *config, const char *record)
@@ -15,6 +16,7 @@ stk_status stk_watch_open(stk_watch *watch, const stk_watch_config *config, cons
     memset(watch, 0, sizeof(*watch));
     STK_TRY(stk_watch_sampler_open(&watch->sampler, config));
     watch->is_open = true;
+    STK_TRY(stk_watch_origin_note(&watch->sampler.facts));
     STK_TRY(stk_watch_history_open(&watch->history));
     if (record) STK_TRY(stk_watch_recorder_open(&watch->recorder, record));
 done:

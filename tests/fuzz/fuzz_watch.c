@@ -4,7 +4,8 @@
  * sound JSON whatever the counters were.
  *
  * covers: watch/parse.c watch/record.c watch/sample.c watch/facts.c watch/history.c watch/signals.c watch/judge.c
- * watch/report.c watch/report_json.c watch/report_html.c watch/compare.c
+ * watch/report.c watch/report_json.c watch/report_html.c watch/page.c watch/compare.c watch/together.c
+ * watch/together_say.c
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "watch/parse.h"
 #include "watch/record.h"
 #include "watch/report.h"
+#include "watch/together.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -46,6 +48,25 @@ static void check_same(const stk_watch_list *a, const stk_watch_list *b)
     if (a->n != b->n || (a->n && memcmp(a->data, b->data, a->n * a->entry_bytes))) abort();
 }
 
+static void check_together(const stk_watch_report *report)
+{
+    static stk_watch_member member[3];
+    static const char *const paths[3] = {"a", "b", "b"};
+    stk_watch_together together;
+    stk_text text = {0}, json = {0};
+    for (int i = 0; i < 3; i++)
+        member[i].report = report;
+    stk_watch_together_judge(member, paths, 3, &together);
+    stk_watch_together_text(&together, 80, &text);
+    stk_watch_together_html(&together, &text);
+    stk_watch_together_json(&together, &json);
+    json_t *object = json_loads(stk_text_get(&json), 0, NULL);
+    if (!json_is_object(object)) abort();
+    json_decref(object);
+    stk_text_free(&text);
+    stk_text_free(&json);
+}
+
 static void check_report(const stk_watch_history *history, const stk_watch_facts *facts)
 {
     static stk_watch_report report;
@@ -57,6 +78,7 @@ static void check_report(const stk_watch_history *history, const stk_watch_facts
     stk_watch_report_json(&report, &json);
     stk_watch_compare_json(&report, &report, &both);
     stk_watch_compare_text(&report, &report, &text);
+    check_together(&report);
     json_t *object = json_loads(stk_text_get(&json), 0, NULL), *compared = json_loads(stk_text_get(&both), 0, NULL);
     if (!json_is_object(object) || !json_is_object(compared)) abort();
     json_decref(object);

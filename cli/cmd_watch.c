@@ -36,6 +36,10 @@ static const cli_option options[] = {
     {"--assert", "SIGNAL>N",
      "ends with exit code 1 where that does not hold at the end: 'gpu_util>80', 'idle<20' "
      "(shares in per cent); may be given often. --signals lists the names"},
+    {"--stacks", NULL,
+     "now and then asks py-spy (of Python) or gdb, which must be on PATH, what the driving thread is at; py-spy does "
+     "not "
+     "stop the job, gdb does for a moment each time"},
     {"--signals", NULL, "lists the signals that rules and --assert know"},
     {"--quiet", NULL, "no line while the job runs"},
     {"--nvml", "FILE", "NVIDIA's library, where it is not the driver's libnvidia-ml.so.1"},
@@ -330,6 +334,7 @@ static int watch_job(const cli_args *args, char *const *argv)
     config.is_ours = job.is_ours;
     config.interval_us = interval * 1000;
     stk_status status = stk_watch_open(&watch, &config, record_path(args));
+    watch.takes_stacks = cli_has(args, "--stacks");
     if (status == STK_OK && argv) name_command(&watch, argv);
     if (status == STK_OK) status = follow(&watch, &job, &exit_code, &by_signal);
     if (status == STK_OK) status = stk_watch_finish(&watch, exit_code, by_signal);

@@ -9,7 +9,7 @@
 
 /* Keys: "command", "framework" (torch, tensorflow, keras, jax, stoker), "missing", "remote", "gpu", "process", "exit",
  * "signal" (that killed it), "cpu", "note", "metrics", "own" and "f32" (own.h), "host", "rank" and
- * "began" (origin.h). A key may have several texts. */
+ * "began" (origin.h), "stack" (stacks.h). A key may have several texts. */
 typedef struct stk_watch_fact {
     char *key, *text;
 } stk_watch_fact;

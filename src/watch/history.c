@@ -449,6 +449,7 @@ stk_status stk_watch_history_add(stk_watch_history *history, const stk_watch_sam
         add_ranks(&row, last, sample);
         add_threads(&row, last, sample, &roles, &own);
         int64_t driver = stk_watch_find_driver(history, sample, find_driver_process(sample, &roles));
+        history->drives_pid = driver;
         stk_watch_account_add(history, &row, sample, driver);
         add_waits(&row, &workers, &own);
         add_machine(&row, &last->machine, &sample->machine);

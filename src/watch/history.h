@@ -134,6 +134,7 @@ typedef struct stk_watch_history {
     stk_watch_row open;
     int n_open;
     int64_t first_pid, driver_pid;
+    int64_t drives_pid; /* whose first thread drives the step, by the last sample; 0: none yet */
     stk_watch_word word[STK_WATCH_WORDS];
     int n_words;
     stk_watch_credit credit[STK_WATCH_CREDITS];

@@ -23,6 +23,7 @@ void stk_watch_report_make(const stk_watch_history *history, const stk_watch_fac
     out->width = WIDTH;
     out->length_s = history->n ? history->row[history->n - 1].at_s : 0;
     stk_watch_signals_find(history, facts, &out->signals);
+    stk_watch_stacks_sum(facts, out->signals.begin_s, out->signals.end_s, &out->held);
     out->n_verdicts = stk_watch_judge(&out->signals, out->verdict);
 }
 
@@ -253,6 +254,16 @@ static void add_roles(const stk_watch_report *report, stk_text *out)
     }
 }
 
+/* The lines that held the driving thread, innermost first. */
+static void add_stacks(const stk_watch_report *report, stk_text *out)
+{
+    for (int i = 0; i < report->held.n_lines; i++) {
+        char line[STK_WATCH_STACK_LINE + 40];
+        snprintf(line, sizeof(line), "%d of %d: %s", report->held.n[i], report->held.n_stacks, report->held.text[i]);
+        add_wrapped(report, out, i == 0 ? "stacks" : "", line);
+    }
+}
+
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
 {
     const char *framework = stk_watch_facts_get(report->facts, "framework", 0);
@@ -273,6 +284,7 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
     }
     add_account(report, out);
     add_roles(report, out);
+    add_stacks(report, out);
     for (int i = 0; i < report->n_verdicts; i++)
         add_verdict(report, i, out);
     add_energy(report, out);

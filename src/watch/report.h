@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "watch/rules.h"
+#include "watch/stacks.h"
 
 typedef struct stk_watch_report {
     const stk_watch_facts *facts;     /* borrowed, as the next */
@@ -11,6 +12,7 @@ typedef struct stk_watch_report {
     stk_watch_signals signals;
     stk_watch_verdict verdict[STK_WATCH_VERDICTS];
     int n_verdicts;
+    stk_watch_held held;       /* by what the driving thread was, where stacks were taken */
     double length_s, overhead; /* overhead: share of a core; NaN: not known */
     int width;                 /* of lines of text, in characters; 110 by default */
 } stk_watch_report;

@@ -29,6 +29,15 @@ void stk_watch_report_html(const stk_watch_report *report, stk_text *out)
     if (report->n_verdicts == 0) stk_text_add(out, "<section><h2>no rule holds</h2></section>\n");
     for (int i = 0; i < report->n_verdicts; i++)
         stk_watch_page_verdict(report, i, out);
+    if (report->held.n_lines > 0) {
+        stk_text_add(out, "<h2>What held the driving thread, of %d stacks</h2><ul>", report->held.n_stacks);
+        for (int i = 0; i < report->held.n_lines; i++) {
+            stk_text_add(out, "<li>%d: ", report->held.n[i]);
+            stk_watch_page_text(out, report->held.text[i]);
+            stk_text_add(out, "</li>");
+        }
+        stk_text_add(out, "</ul>\n");
+    }
     stk_watch_page_curves(&report, NULL, 1, out);
     stk_text_add(out, "<h2>Not seen</h2><ul>");
     for (size_t i = 0; (text = stk_watch_facts_get(report->facts, "missing", i)); i++) {

@@ -134,6 +134,13 @@ void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
     if (stk_watch_own_get(report->facts, &own))
         stk_text_add(out, ", \"own\": {\"input\": %.4f, \"host\": %.4f, \"launch\": %.4f, \"compute\": %.4f}",
                      own.input, own.host, own.launch, own.compute);
+    stk_text_add(out, ", \"stacks\": {\"n\": %d, \"most\": [", report->held.n_stacks);
+    for (int i = 0; i < report->held.n_lines; i++) {
+        stk_text_add(out, "%s{\"n\": %d, ", i ? ", " : "", report->held.n[i]);
+        add_member(out, "lines", report->held.text[i]);
+        stk_text_add(out, "}");
+    }
+    stk_text_add(out, "]}");
     add_list(report, "gpus", "gpu", out);
     add_list(report, "missing", "missing", out);
     stk_text_add(out, ", \"length_s\": %.3f, \"judged_from_s\": %.3f, \"judged_to_s\": %.3f, \"overhead\": ",

@@ -38,6 +38,7 @@ typedef struct stk_watch_sampler {
     stk_watch_keeper keeper;
     stk_watch_pace fast, slow, scan, words;
     int64_t begin_us, left_cpu_us, own_pid;
+    int64_t tool_pid;                                 /* a child that is not the job's; 0: none */
     int64_t n_forks, n_scanned_forks, n_listed_forks; /* on the machine since boot; -1: not known */
     int n_scans;
     int64_t *stranger; /* ids that are not the job's, sorted */

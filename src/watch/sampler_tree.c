@@ -68,7 +68,7 @@ static stk_status look_at_all(stk_watch_sampler *sampler, bool *grew)
     if (!folder) return stk_watch_facts_add(&sampler->facts, "missing", "child processes (need a list of /proc)");
     for (struct dirent *entry; status == STK_OK && (entry = readdir(folder));) {
         int64_t id = atoll(entry->d_name);
-        if (id <= 0 || id == sampler->own_pid || is_stranger(sampler, n_known, id) ||
+        if (id <= 0 || id == sampler->own_pid || id == sampler->tool_pid || is_stranger(sampler, n_known, id) ||
             stk_watch_list_find(&sampler->sample.processes, id))
             continue;
         status = look_at(sampler, id, grew);

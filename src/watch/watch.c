@@ -30,6 +30,11 @@ stk_status stk_watch_take(stk_watch *watch, bool *is_over)
     const stk_watch_sample *sample = &watch->sampler.sample;
     *is_over = sample->processes.n == 0;
     STK_RETURN_IF_ERROR(stk_watch_history_add(&watch->history, sample));
+    if (watch->takes_stacks) {
+        STK_RETURN_IF_ERROR(stk_watch_stacks_step(&watch->stacks, (double)sample->time_us * 1e-6,
+                                                  watch->history.drives_pid, &watch->sampler.facts));
+        watch->sampler.tool_pid = watch->stacks.tool;
+    }
     if (!watch->recorder.file) return STK_OK;
     return stk_watch_recorder_put(&watch->recorder, sample, &watch->sampler.facts);
 }
@@ -66,6 +71,7 @@ void stk_watch_report_now(const stk_watch *watch, stk_watch_report *out)
 stk_status stk_watch_finish(stk_watch *watch, int exit_code, int by_signal)
 {
     stk_watch_facts *facts = &watch->sampler.facts;
+    stk_watch_stacks_end(&watch->stacks);
     if (watch->is_open)
         STK_RETURN_IF_ERROR(
             stk_watch_facts_add(facts, "overhead", "%.6f", stk_watch_sampler_overhead(&watch->sampler)));
@@ -80,6 +86,7 @@ stk_status stk_watch_finish(stk_watch *watch, int exit_code, int by_signal)
 
 void stk_watch_close(stk_watch *watch)
 {
+    stk_watch_stacks_end(&watch->stacks);
     (void)stk_watch_recorder_close(&watch->recorder, &watch->sampler.facts);
     if (watch->is_open)
         stk_watch_sampler_close(&watch->sampler);

@@ -8,11 +8,14 @@
 #include "watch/record.h"
 #include "watch/report.h"
 #include "watch/sampler.h"
+#include "watch/stacks.h"
 
 typedef struct stk_watch {
     stk_watch_sampler sampler; /* unused in a replay, but for its facts */
     stk_watch_history history;
     stk_watch_recorder recorder;
+    stk_watch_stacks stacks;
+    bool takes_stacks; /* asks for what the driving thread is at; set after opening */
     bool is_open;
 } stk_watch;
 

@@ -1,15 +1,19 @@
 /* stoker bench compare: results that were measured apart, with each other. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/json.h"
+#include "bench/apart.h"
 #include "bench/tell.h"
 #include "cli.h"
+
+enum { MOST_RESULTS = 64 };
 
 static const cli_option options[] = {
     {"--allowance", "P%", "by how much the machine may have changed between: nothing less is told; default: 2%"},
     {"--json", NULL, "prints one JSON object"},
+    {"--markdown", NULL, "prints a table in Markdown, whose cells lead to the raw runs"},
+    {"--csv", NULL, "prints the same as CSV"},
     {NULL, NULL, NULL}};
 
 /* "2%", "0.02". */
@@ -26,59 +30,46 @@ static bool read_allowance(const cli_args *args, double *out)
     return false;
 }
 
-/* The case of that name; where both results have one alone, that. NULL: there is none. */
-static const stk_bench_kept_case *find_case(const stk_bench_kept *kept, const char *name, bool is_only)
+static void put_sentences(const stk_bench_apart *apart)
 {
-    if (is_only && kept->n_cases == 1) return &kept->cases[0];
-    for (int i = 0; i < kept->n_cases; i++)
-        if (!strcmp(kept->cases[i].name, name)) return &kept->cases[i];
-    return NULL;
-}
-
-static void print_json(const stk_bench_comparison *c, const char *a, const char *b, const char *name, bool is_first)
-{
-    static const char *const verdicts[] = {"worse", "no difference shown", "better"};
-    printf("%s{\"from\": ", is_first ? "" : ", ");
-    cli_json_place(stdout, a);
-    printf(", \"to\": ");
-    cli_json_place(stdout, b);
-    printf(", \"case\": ");
-    cli_json_place(stdout, name);
-    printf(", \"verdict\": \"%s\", \"change\": ", verdicts[c->verdict + 1]);
-    cli_json_number(stdout, c->change.value);
-    printf(", \"low\": ");
-    cli_json_number(stdout, c->change.low);
-    printf(", \"high\": ");
-    cli_json_number(stdout, c->change.high);
-    printf(", \"share_better\": ");
-    cli_json_number(stdout, c->share_better);
-    printf(", \"runs\": %d, \"further_runs\": %lld}", c->n, (long long)c->n_further);
-}
-
-/* Cases that both have; *n_told grows. */
-static stk_status compare_two(const stk_bench_kept *a, const stk_bench_kept *b, const cli_args *args, double allowance,
-                              int *n_told)
-{
-    bool json = cli_has(args, "--json");
     char sentence[STK_BENCH_SENTENCE];
-    for (int i = 0; i < a->n_cases; i++) {
-        const stk_bench_kept_case *first = &a->cases[i], *second = find_case(b, first->name, a->n_cases == 1);
-        stk_bench_comparison c;
-        if (!second) continue;
-        if (strcmp(first->unit, second->unit) || first->less_is_better != second->less_is_better)
-            return stk_fail(STK_MISMATCH, "'%s' is measured in %s in '%s' and in %s in '%s'", first->name, first->unit,
-                            a->path, second->unit, b->path);
-        STK_RETURN_IF_ERROR(stk_bench_compare_apart(first->figure, first->n, second->figure, second->n,
-                                                    first->less_is_better, allowance, &c));
-        if (json)
-            print_json(&c, a->path, b->path, first->name, *n_told == 0);
-        else
-            cli_printf(
-                "%s%s%s\n", a->n_cases > 1 ? cli_shown(first->name) : "", a->n_cases > 1 ? ": " : "",
-                stk_bench_verdict_text(&c, cli_shown(a->path), cli_shown(b->path), first->less_is_better, sentence));
-        (*n_told)++;
+    for (int i = 0; i < apart->n; i++) {
+        const stk_bench_apart_row *r = &apart->row[i];
+        const stk_bench_kept_case *c = &r->a->cases[r->i_a];
+        bool is_named = r->a->n_cases > 1;
+        cli_printf("%s%s%s\n", is_named ? cli_shown(c->name) : "", is_named ? ": " : "",
+                   stk_bench_verdict_text(&r->comparison, cli_shown(r->a->path), cli_shown(r->b->path),
+                                          c->less_is_better, sentence));
     }
-    return STK_OK;
+    cli_printf("measured apart: a machine changes from hour to hour, so that less than %.3g %% is not told; in turns "
+               "(stoker bench --compare ... --with ...) less can be\n",
+               100 * apart->allowance);
+}
+
+static int put_json(const stk_bench_apart *apart)
+{
+    unsigned mark = stk_json_mark();
+    char *text;
+    json_t *root = json_object();
+    json_object_set_new(root, "allowance", json_real(apart->allowance));
+    json_object_set_new(root, "comparisons", stk_bench_apart_json(apart, NULL));
+    if (stk_json_print(root, mark, JSON_INDENT(1) | JSON_REAL_PRECISION(12), &text) != STK_OK) return cli_fail();
+    printf("%s\n", text);
+    free(text);
+    return CLI_OK;
+}
+
+static int put_table(const stk_bench_apart *apart, bool is_csv)
+{
+    stk_text text = {0};
+    if (is_csv)
+        stk_bench_apart_csv(apart, NULL, &text);
+    else
+        stk_bench_apart_markdown(apart, NULL, &text);
+    int code = stk_text_status(&text) == STK_OK ? CLI_OK : cli_fail();
+    if (code == CLI_OK) fputs(stk_text_get(&text), stdout);
+    stk_text_free(&text);
+    return code;
 }
 
 static void warn_of(const stk_bench_kept *a, const stk_bench_kept *b)
@@ -102,33 +93,36 @@ static void warn_of(const stk_bench_kept *a, const stk_bench_kept *b)
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
-    static stk_bench_kept first, other;
-    double allowance;
-    int n_told = 0;
+    static stk_bench_kept kept[MOST_RESULTS];
+    stk_bench_apart apart = {0};
+    stk_status status = STK_OK;
+    int n = 0, code;
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (args.n_words < 2) return cli_usage(verb, "bench compare needs two results: A B");
-    if (!read_allowance(&args, &allowance)) return CLI_USAGE;
-    if (stk_bench_kept_read(args.word[0], &first) != STK_OK) return cli_fail();
-    bool json = cli_has(&args, "--json");
-    stk_status status = STK_OK;
-    if (json) printf("{\"allowance\": %.6g, \"comparisons\": [", allowance);
-    for (int i = 1; i < args.n_words && status == STK_OK; i++) {
-        status = stk_bench_kept_read(args.word[i], &other);
-        if (status != STK_OK) break;
-        warn_of(&first, &other);
-        status = compare_two(&first, &other, &args, allowance, &n_told);
-        if (status == STK_OK && n_told == 0)
-            status = stk_fail(STK_MISMATCH, "'%s' and '%s' have no case in common", first.path, other.path);
-        stk_bench_kept_free(&other);
+    if (args.n_words > MOST_RESULTS) return cli_usage(verb, "bench compare is for %d results at most", MOST_RESULTS);
+    if (cli_has(&args, "--json") + cli_has(&args, "--csv") + cli_has(&args, "--markdown") > 1)
+        return cli_usage(verb, "of '--json', '--csv' and '--markdown' one goes at a time");
+    if (!read_allowance(&args, &apart.allowance)) return CLI_USAGE;
+    for (; n < args.n_words && status == STK_OK; n++) {
+        status = stk_bench_kept_read(args.word[n], &kept[n]);
+        if (status == STK_OK && n > 0) {
+            warn_of(&kept[0], &kept[n]);
+            status = stk_bench_apart_add(&apart, &kept[0], &kept[n], true);
+        }
     }
-    int code = status == STK_OK ? CLI_OK : cli_fail();
-    if (json) printf("]}\n");
-    if (!json && code == CLI_OK)
-        cli_printf(
-            "measured apart: a machine changes from hour to hour, so that less than %.3g %% is not told; in turns "
-            "(stoker bench --compare ... --with ...) less can be\n",
-            100 * allowance);
-    stk_bench_kept_free(&first);
+    if (status != STK_OK) {
+        code = cli_fail();
+    } else if (cli_has(&args, "--json")) {
+        code = put_json(&apart);
+    } else if (cli_has(&args, "--csv") || cli_has(&args, "--markdown")) {
+        code = put_table(&apart, cli_has(&args, "--csv"));
+    } else {
+        put_sentences(&apart);
+        code = CLI_OK;
+    }
+    stk_bench_apart_free(&apart);
+    for (int i = 0; i < n; i++)
+        stk_bench_kept_free(&kept[i]);
     return code;
 }
 

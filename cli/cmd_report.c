@@ -10,17 +10,19 @@
 
 #include "base/new_file.h"
 #include "bench/page.h"
+#include "bench/table.h"
 #include "cli.h"
 #include "stoker/observe/report.h"
 
 enum { PATH_BYTES = 4096 };
 
-static const cli_option options[] = {
-    {"--bench", NULL, "the folders are results of 'stoker bench'"},
-    {"--out", "FILE", "the HTML file; default: report.html in the run's folder, or here for several runs"},
-    {"--png", "FILE", "a picture of it too, through Chromium where that is installed"},
-    {"--pdf", "FILE", "the same as PDF"},
-    {NULL, NULL, NULL}};
+static const cli_option options[] = {{"--bench", NULL, "the folders are results of 'stoker bench'"},
+                                     {"--out", "FILE",
+                                      "the HTML file, or with --bench a table by the ending .md, .csv or .json; "
+                                      "default: report.html in the run's folder, or here for several runs"},
+                                     {"--png", "FILE", "a picture of it too, through Chromium where that is installed"},
+                                     {"--pdf", "FILE", "the same as PDF"},
+                                     {NULL, NULL, NULL}};
 
 /* Runs a command and waits; 127: there is no such program. Its output goes nowhere. */
 static int run_quietly(char *const argv[])
@@ -134,7 +136,8 @@ static stk_status write_bench(const cli_args *args, const char *html)
         return stk_fail(STK_INVALID, "a page is of 1 to %d results, not %d", STK_BENCH_MOST_PAGE, args->n_words);
     for (; n < args->n_words && status == STK_OK; n++)
         status = stk_bench_kept_read(args->word[n], &kept[n]);
-    if (status == STK_OK) status = stk_bench_page_write(kept, n, html);
+    if (status == STK_OK)
+        status = stk_bench_is_table(html) ? stk_bench_table_write(kept, n, html) : stk_bench_page_write(kept, n, html);
     for (int i = 0; i < n; i++)
         stk_bench_kept_free(&kept[i]);
     return status;
@@ -154,6 +157,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
             : args.n_words == 1 ? snprintf(html, sizeof(html), "%s/report.html", args.word[0])
                                 : snprintf(html, sizeof(html), "report.html");
     if (n >= (int)sizeof(html)) return cli_usage(verb, "the file's name is too long");
+    if (cli_has(&args, "--bench") && stk_bench_is_table(html) && (png || pdf))
+        return cli_usage(verb, "a table is no page: '--png' and '--pdf' go with an HTML file");
     stk_status status =
         cli_has(&args, "--bench") ? write_bench(&args, html) : stk_report_write(args.word, args.n_words, html);
     if (status != STK_OK) return cli_fail();

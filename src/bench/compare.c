@@ -75,3 +75,8 @@ stk_status stk_bench_compare_apart(const double *a, int n_a, const double *b, in
     decide(less_is_better, allowance, out);
     return STK_OK;
 }
+
+const char *stk_bench_verdict_name(int verdict)
+{
+    return verdict > 0 ? "better" : verdict < 0 ? "worse" : "no difference shown";
+}

@@ -88,6 +88,8 @@ typedef struct stk_bench_comparison {
     int64_t n_further;           /* runs until a difference like this one would be told; -1: cannot be told */
     int verdict;                 /* 1: b is better; -1: worse; 0: no difference shown */
 } stk_bench_comparison;
+/* "worse", "no difference shown", "better" */
+const char *stk_bench_verdict_name(int verdict);
 
 typedef struct stk_bench {
     stk_bench_plan plan;

@@ -15,6 +15,7 @@
     X(steps, result, "steps", "steps of the run")                                                                      \
     X(step_s, profile, "step.median_s", "a step, median")                                                              \
     X(first_step_s, result, "first_step_s", "the first step, with compiling")                                          \
+    X(epoch_s, result, "epoch_s", "an epoch at the rate of the median step")                                           \
     X(training_s, result, "wall_s", "training alone, without start and data's opening")                                \
     X(input_share, result, "input_wait_share", "the share of time in which it waits for data")                         \
     X(planned_bytes, result, "peak_planned_bytes", "memory of the step, planned")                                      \

@@ -7,7 +7,9 @@
 #include "base/error.h"
 #include "base/new_file.h"
 #include "base/plain_number.h"
+#include "bench/apart.h"
 #include "bench/page_parts.h"
+#include "bench/place.h"
 #include "bench/tell.h"
 #include "report/chart.h"
 #include "report/style.h"
@@ -37,6 +39,11 @@ static void add_text(stk_text *out, const char *begin, const char *text, const c
     stk_text_add(out, "%s", begin);
     stk_html_add(out, text);
     stk_text_add(out, "%s", end);
+}
+
+void stk_bench_page_link(stk_text *out, int i_result, size_t i_case)
+{
+    stk_text_add(out, "<a href=\"#r%dc%zu\" style=\"color:inherit;text-decoration:none\">", i_result, i_case);
 }
 
 static const json_t *cases_of(const stk_bench_kept *kept)
@@ -100,6 +107,7 @@ static void add_row(stk_text *out, const json_t *cases, const json_t *from, int 
     add_text(out, "", text_at(from, "name"), "</a>");
     if (about[0]) add_text(out, "<br><span class=dim>", about, "</span>");
     stk_text_add(out, "</td><td class=n>");
+    stk_bench_page_link(out, i_result, i);
     add_text(out, "<b>", stk_bench_figure_text(value, unit, a),
              "</b><br><span class=dim style=\"white-space:normal\">");
     if (isfinite(low)) {
@@ -111,21 +119,27 @@ static void add_row(stk_text *out, const json_t *cases, const json_t *from, int 
     } else {
         stk_text_add(out, "too few runs for an interval");
     }
-    stk_text_add(out, "</span></td><td style=\"min-width:120px\">");
+    stk_text_add(out, "</span></a></td><td style=\"min-width:120px\">");
+    stk_bench_page_link(out, i_result, i);
     add_bar(out, median, 1.01 * scale_of(cases, from)); /* the interval's end stays inside */
-    stk_text_add(out, "</td><td class=n>%.0f", number_at(summary, "counted_runs"));
+    stk_text_add(out, "</a></td><td class=n>");
+    stk_bench_page_link(out, i_result, i);
+    stk_text_add(out, "%.0f", number_at(summary, "counted_runs"));
     double n_marked = number_at(summary, "marked_runs"), n_outliers = number_at(summary, "outliers");
     if (n_marked > 0) stk_text_add(out, "<br><span class=dim>%.0f marked</span>", n_marked);
     if (n_outliers > 0)
         stk_text_add(out, "<br><span class=dim>%.0f outlier%s</span>", n_outliers, n_outliers > 1 ? "s" : "");
-    stk_text_add(out, "</td><td class=n>%s</td>", stk_plain_time(number_at(summary, "first_run_s"), t));
+    stk_text_add(out, "</a></td><td class=n>");
+    stk_bench_page_link(out, i_result, i);
+    stk_text_add(out, "%s</a></td><td class=n>", stk_plain_time(number_at(summary, "first_run_s"), t));
+    stk_bench_page_link(out, i_result, i);
     double joules = number_at(summary, "joules"), of_gpus = number_at(summary, "gpu_joules");
     if (isfinite(of_gpus))
-        stk_text_add(out, "<td class=n>%s J of GPUs</td></tr>\n", stk_plain_number(of_gpus, t));
+        stk_text_add(out, "%s J of GPUs</a></td></tr>\n", stk_plain_number(of_gpus, t));
     else if (isfinite(joules))
-        stk_text_add(out, "<td class=n>%s J</td></tr>\n", stk_plain_number(joules, t));
+        stk_text_add(out, "%s J</a></td></tr>\n", stk_plain_number(joules, t));
     else
-        stk_text_add(out, "<td class=\"n dim\">not measured</td></tr>\n");
+        stk_text_add(out, "<span class=dim>not measured</span></a></td></tr>\n");
 }
 
 static void add_found(stk_text *out, const stk_bench_kept *kept, int i_result)
@@ -144,8 +158,8 @@ static void add_found(stk_text *out, const stk_bench_kept *kept, int i_result)
                  "</table>\n<p class=dim>Each case was run again and again, in turns with the others. The median is "
                  "its middle run, in bold; the interval is where the middle of endlessly many runs lies, in 95 of "
                  "100 cases, and is the line over the bar. Bars of like cases have one scale from 0. A run is "
-                 "marked where something else had a part in it. The first run found everything cold. A name leads "
-                 "to its runs.</p>\n");
+                 "marked where something else had a part in it. The first run found everything cold. Names and figures "
+                 "lead to their runs.</p>\n");
 }
 
 static stk_bench_interval interval_at(const json_t *object, const char *key)
@@ -181,6 +195,34 @@ static void add_verdicts(stk_text *out, const stk_bench_kept *kept)
                  "</li>\n");
     }
     stk_text_add(out, "</ul>\n");
+}
+
+/* Further results next to the first, case by case. Not enough memory for it: the page fails. */
+static void add_apart(stk_text *out, const stk_bench_kept *kept, int n)
+{
+    stk_bench_apart apart = {.allowance = STK_BENCH_ALLOWANCE};
+    char sentence[STK_BENCH_SENTENCE], folder[2][STK_BENCH_PLACE];
+    for (int i = 1; i < n; i++)
+        if (stk_bench_apart_add(&apart, &kept[0], &kept[i], false) != STK_OK) out->failed = true;
+    if (apart.n) stk_text_add(out, "<section><h2>Next to each other</h2><table>\n");
+    for (int i = 0; i < apart.n; i++) {
+        const stk_bench_apart_row *r = &apart.row[i];
+        const stk_bench_kept_case *c = &r->a->cases[r->i_a];
+        stk_text_add(out, "<tr><td>");
+        stk_bench_page_link(out, (int)(r->a - kept), (size_t)r->i_a);
+        add_text(out, "", c->name, "</a></td><td style=\"white-space:normal\">");
+        stk_bench_page_link(out, (int)(r->b - kept), (size_t)r->i_b);
+        add_text(out, "",
+                 stk_bench_verdict_text(&r->comparison, stk_bench_folder_of(r->a, folder[0]),
+                                        stk_bench_folder_of(r->b, folder[1]), c->less_is_better, sentence),
+                 "</a></td></tr>\n");
+    }
+    if (apart.n)
+        stk_text_add(out,
+                     "</table><p class=dim>Measured apart: a machine changes from hour to hour, so that less than %.3g "
+                     "%% is not told.</p></section>\n",
+                     100 * apart.allowance);
+    stk_bench_apart_free(&apart);
 }
 
 static void add_quality(stk_text *out, const stk_bench_kept *kept, int i_result)
@@ -226,86 +268,6 @@ static void add_quality(stk_text *out, const stk_bench_kept *kept, int i_result)
         if (!strcmp(text_at(kept->root, "ended"), stk_bench_end_name((stk_bench_end)k)))
             stk_text_add(out, "<li>Measuring ended when %s.</li>\n", stk_bench_end_text((stk_bench_end)k));
     stk_text_add(out, "</ul>\n");
-}
-
-/* --- each run --- */
-
-/* Figures by the number of the run: those that count, and the others. out of memory: out fails. */
-static void add_curve(stk_text *out, const json_t *from)
-{
-    const json_t *runs = json_object_get(from, "runs"), *run;
-    size_t i, n = json_array_size(runs);
-    double *x = malloc((n + 1) * 3 * sizeof(double));
-    if (!x) {
-        out->failed = true;
-        return;
-    }
-    double *counted = x + n + 1, *others = counted + n + 1;
-    json_array_foreach(runs, i, run)
-    {
-        bool counts = json_is_true(json_object_get(run, "counted"));
-        x[i] = (double)i + 1;
-        counted[i] = counts ? number_at(run, "figure") : NAN;
-        others[i] = counts ? NAN : number_at(run, "figure");
-    }
-    stk_series series[] = {
-        {.x = x, .y = counted, .n = (int)n, .color = 0, .dots = true, .label = "counts"},
-        {.x = x, .y = others, .n = (int)n, .color = 1, .dots = true, .label = "warm-up, or with a mark"}};
-    char title[128];
-    snprintf(title, sizeof(title), "each run, in %.40s", text_at(from, "unit"));
-    stk_chart chart = {.title = title, .x_label = "run", .series = series, .n_series = 2};
-    stk_text_add(out, "<div class=charts>");
-    stk_chart_add(out, &chart);
-    stk_text_add(out, "</div>\n");
-    free(x);
-}
-
-static void add_run(stk_text *out, const json_t *run, const char *unit)
-{
-    char a[STK_BENCH_FIGURE], t[STK_PLAIN_TEXT];
-    const json_t *marks = json_object_get(run, "marks"), *during = json_object_get(run, "during"), *mark;
-    size_t i;
-    stk_text_add(out, "<tr><td class=n>%.0f</td><td class=n>", number_at(run, "number") + 1);
-    stk_html_add(out, stk_bench_figure_text(number_at(run, "figure"), unit, a));
-    stk_text_add(out, "</td><td class=n>%s</td>", stk_plain_time(number_at(run, "wall_s"), t));
-    stk_text_add(out, "<td class=n>%s</td><td>%s%s",
-                 stk_plain_time(number_at(run, "user_s") + number_at(run, "system_s"), t),
-                 json_is_true(json_object_get(run, "warm_up"))   ? "warm-up"
-                 : json_is_true(json_object_get(run, "counted")) ? "counts"
-                                                                 : "left out",
-                 json_is_true(json_object_get(run, "outlier")) ? ", outlier" : "");
-    json_array_foreach(marks, i, mark)
-    {
-        add_text(out, ", ", json_string_value(mark), "");
-    }
-    double others = number_at(during, "neighbour_cores");
-    if (isfinite(others))
-        stk_text_add(out, "</td><td class=n>%.2f</td></tr>\n", others);
-    else
-        stk_text_add(out, "</td><td class=\"n dim\">?</td></tr>\n");
-}
-
-static void add_case(stk_text *out, const json_t *from, int i_result, size_t i)
-{
-    const json_t *words = json_object_get(from, "command"), *word, *runs = json_object_get(from, "runs"), *run;
-    size_t k;
-    stk_text_add(out, "<section id=r%dc%zu><h3>", i_result, i);
-    add_text(out, "", text_at(from, "name"), "</h3><pre>");
-    json_array_foreach(words, k, word)
-    {
-        add_text(out, k ? " " : "", json_string_value(word), "");
-    }
-    stk_text_add(out, "</pre>\n");
-    add_curve(out, from);
-    stk_text_add(out,
-                 "<details><summary>All %zu runs</summary><table><tr><th class=n>Run</th><th class=n>Figure</th><th "
-                 "class=n>Time</th><th class=n>Processor</th><th></th><th class=n>Cores of others</th></tr>\n",
-                 json_array_size(runs));
-    json_array_foreach(runs, k, run)
-    {
-        add_run(out, run, text_at(from, "unit"));
-    }
-    stk_text_add(out, "</table></details></section>\n");
 }
 
 /* --- conditions --- */
@@ -384,7 +346,7 @@ static void add_result(stk_text *out, const stk_bench_kept *kept, int i_result)
     stk_text_add(out, "</section><h2>Each run</h2>\n");
     json_array_foreach(cases_of(kept), i, from)
     {
-        add_case(out, from, i_result, i);
+        stk_bench_page_case(out, from, i_result, i);
     }
     stk_text_add(out, "<section><h2>Conditions</h2>\n");
     add_conditions(out, kept);
@@ -399,6 +361,7 @@ void stk_bench_page_add(const stk_bench_kept *kept, int n, stk_text *out)
     stk_text_add(out, "%s</style></head><body>\n", stk_report_style);
     for (int i = 0; i < n; i++)
         add_result(out, &kept[i], i);
+    add_apart(out, kept, n);
     stk_text_add(out, "<p class=dim>The median is shown with its 95 %% interval by a bootstrap of the runs that "
                       "count. Outliers lie further "
                       "than 1.5 quartile ranges from the quartiles; they are counted. Something is called faster "

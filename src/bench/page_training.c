@@ -48,9 +48,8 @@ stk_bench_roof stk_bench_published_roof(const json_t *root, const char *precisio
                             stk_bench_number_at(root, "machine.published.bandwidth_gb_per_s") * 1e9};
 }
 
-/* False: it is no training. */
-static bool read_training(const json_t *root, const json_t *from, double metric[STK_BENCH_N_METRICS],
-                          stk_bench_use *use)
+bool stk_bench_read_training(const json_t *root, const json_t *from, double metric[STK_BENCH_N_METRICS],
+                             stk_bench_use *use)
 {
     const char *precision = text_at(from, "precision");
     double n = stk_bench_number_at(from, "replicas");
@@ -63,13 +62,26 @@ static bool read_training(const json_t *root, const json_t *from, double metric[
 
 /* --- trainings --- */
 
-static void add_number(stk_text *out, double x, const char *unit, const char *missing)
+/* A cell that leads to its runs. */
+typedef struct link {
+    int i_result;
+    size_t i;
+} link;
+
+static void begin_cell(stk_text *out, link to)
+{
+    stk_text_add(out, "<td class=n>");
+    stk_bench_page_link(out, to.i_result, to.i);
+}
+
+static void add_number(stk_text *out, link to, double x, const char *unit, const char *missing)
 {
     char text[STK_PLAIN_TEXT];
+    begin_cell(out, to);
     if (isfinite(x))
-        stk_text_add(out, "<td class=n>%s%s</td>", stk_plain_number(x, text), unit);
+        stk_text_add(out, "%s%s</a></td>", stk_plain_number(x, text), unit);
     else
-        stk_text_add(out, "<td class=\"n dim\">%s</td>", missing);
+        stk_text_add(out, "<span class=dim>%s</span></a></td>", missing);
 }
 
 static void add_share(stk_text *out, double x, const char *of)
@@ -97,29 +109,36 @@ static void add_training(stk_text *out, const json_t *root, const json_t *from, 
     double m[STK_BENCH_N_METRICS];
     char text[STK_PLAIN_TEXT];
     stk_bench_use use;
-    if (!read_training(root, from, m, &use)) return;
+    link to = {i_result, i};
+    if (!stk_bench_read_training(root, from, m, &use)) return;
     stk_text_add(out, "<tr><td style=\"white-space:normal\"><a href=\"#r%dc%zu\" style=\"color:inherit\">", i_result,
                  i);
     add_text(out, "", text_at(from, "name"), "</a></td>");
     add_text(out, "<td>", text_at(from, "precision"), "</td>");
-    add_number(out, m[STK_BENCH_METRIC_batch], "", "-");
-    stk_text_add(out, "<td class=n>%s", stk_plain_time(m[STK_BENCH_METRIC_step_s], text));
-    stk_text_add(out, "<br><span class=dim>first %s</span></td>",
-                 stk_plain_time(m[STK_BENCH_METRIC_first_step_s], text));
-    add_number(out, use.flop_per_s * 1e-9, "", "-");
-    stk_text_add(out, "<td class=n>");
+    add_number(out, to, m[STK_BENCH_METRIC_batch], "", "-");
+    begin_cell(out, to);
+    stk_text_add(out, "%s", stk_plain_time(m[STK_BENCH_METRIC_step_s], text));
+    stk_text_add(out, "<br><span class=dim>first %s</span>", stk_plain_time(m[STK_BENCH_METRIC_first_step_s], text));
+    if (isfinite(m[STK_BENCH_METRIC_epoch_s]))
+        stk_text_add(out, "<br><span class=dim>epoch %s</span>", stk_plain_time(m[STK_BENCH_METRIC_epoch_s], text));
+    stk_text_add(out, "</a></td>");
+    add_number(out, to, use.flop_per_s * 1e-9, "", "-");
+    begin_cell(out, to);
     add_share(out, use.of_measured, "measured");
     stk_text_add(out, "<br>");
     add_share(out, use.of_published, "published");
-    stk_text_add(out, "</td><td class=n>%.1f %%</td><td class=n>", 100 * m[STK_BENCH_METRIC_input_share]);
+    stk_text_add(out, "</a></td>");
+    begin_cell(out, to);
+    stk_text_add(out, "%.1f %%</a></td>", 100 * m[STK_BENCH_METRIC_input_share]);
+    begin_cell(out, to);
     double used = m[STK_BENCH_METRIC_gpu_bytes];
     add_bytes(out, isfinite(used) ? used : m[STK_BENCH_METRIC_resident_bytes], "in use");
     stk_text_add(out, "<br>");
     add_bytes(out, m[STK_BENCH_METRIC_planned_bytes], "planned");
-    stk_text_add(out, "</td>");
+    stk_text_add(out, "</a></td>");
     double joules = m[STK_BENCH_METRIC_gpu_joules_per_sample];
     if (isnan(joules)) joules = m[STK_BENCH_METRIC_cpu_joules_per_sample];
-    add_number(out, joules, " J", "not measured");
+    add_number(out, to, joules, " J", "not measured");
     stk_text_add(out, "</tr>\n");
 }
 
@@ -131,7 +150,7 @@ static bool has_training(const stk_bench_kept *kept)
     size_t i;
     json_array_foreach(json_object_get(kept->root, "cases"), i, from)
     {
-        if (read_training(kept->root, from, m, &use)) return true;
+        if (stk_bench_read_training(kept->root, from, m, &use)) return true;
     }
     return false;
 }
@@ -205,7 +224,8 @@ static void gather(const stk_bench_kept *kept, dots *d, roofs *r)
         const char *precision = text_at(from, "precision");
         stk_bench_roof roof = stk_bench_measured_roof(kept->root, precision);
         int k = 0;
-        if (!read_training(kept->root, from, m, &use) || !(use.flop_per_s > 0) || !(use.intensity > 0)) continue;
+        if (!stk_bench_read_training(kept->root, from, m, &use) || !(use.flop_per_s > 0) || !(use.intensity > 0))
+            continue;
         if (!(roof.flop_per_s > 0) || !(roof.byte_per_s > 0) || d->n == MOST_DOTS) continue;
         if (!is_usual(roof.flop_per_s) || !is_usual(roof.byte_per_s) || !is_usual(use.flop_per_s) ||
             !is_usual(use.intensity))
@@ -307,6 +327,22 @@ static stk_bench_interval median_of(const json_t *from)
                                 stk_bench_number_at(from, "summary.median.high")};
 }
 
+bool stk_bench_scaling_of(const stk_bench_kept *kept, int i, stk_bench_interval *out)
+{
+    const json_t *cases = json_object_get(kept->root, "cases"), *from = json_array_get(cases, (size_t)i), *other;
+    const char *mode = text_at(from, "scaling");
+    double n = stk_bench_number_at(from, "replicas");
+    size_t k;
+    if (!mode[0] || !(n > 1 && n <= MOST_REPLICAS)) return false;
+    json_array_foreach(cases, k, other)
+    {
+        if (strcmp(text_at(other, "scaling"), mode) || stk_bench_number_at(other, "replicas") != 1) continue;
+        *out = stk_bench_efficiency(median_of(other), median_of(from), (int)n);
+        return true;
+    }
+    return false;
+}
+
 static void add_scaled(stk_text *out, const json_t *from, const json_t *one, int i_result, size_t i)
 {
     char text[STK_BENCH_FIGURE];
@@ -317,19 +353,21 @@ static void add_scaled(stk_text *out, const json_t *from, const json_t *one, int
     add_text(out, "", text_at(from, "name"), "</a></td>");
     stk_text_add(out, "<td class=n>%.0f</td>", n);
     add_text(out, "<td>", text_at(from, "precision"), "</td>");
-    add_number(out, batch / n, "", "not told");
-    add_text(out, "<td class=n>",
+    add_number(out, (link){i_result, i}, batch / n, "", "not told");
+    begin_cell(out, (link){i_result, i});
+    add_text(out, "",
              stk_bench_figure_text(stk_bench_number_at(from, "summary.median.value"), text_at(from, "unit"), text),
-             "</td>");
+             "</a></td>");
+    begin_cell(out, (link){i_result, i});
     if (from == one)
-        stk_text_add(out, "<td class=\"n dim\">1 of itself</td></tr>\n");
+        stk_text_add(out, "<span class=dim>1 of itself</span></a></td></tr>\n");
     else if (e.low > 1 || (isnan(e.low) && e.value > 1.05))
-        stk_text_add(out, "<td class=n><b>%.0f %%: cannot be</b>; one replica ran under other conditions</td></tr>\n",
+        stk_text_add(out, "<b>%.0f %%: cannot be</b>; one replica ran under other conditions</a></td></tr>\n",
                      100 * e.value);
     else if (isfinite(e.low))
-        stk_text_add(out, "<td class=n>%.0f %% (%.0f to %.0f)</td></tr>\n", 100 * e.value, 100 * e.low, 100 * e.high);
+        stk_text_add(out, "%.0f %% (%.0f to %.0f)</a></td></tr>\n", 100 * e.value, 100 * e.low, 100 * e.high);
     else
-        stk_text_add(out, "<td class=n>%.0f %%</td></tr>\n", 100 * e.value);
+        stk_text_add(out, "%.0f %%</a></td></tr>\n", 100 * e.value);
 }
 
 static void add_scaling_chart(stk_text *out, const json_t *cases)

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/new_folder.h"
 #include "base/secret.h"
+#include "bench/place.h"
 #include "bench/tell.h"
 
 /* --- writing --- */
@@ -114,11 +115,6 @@ static json_t *case_json(const stk_bench_case *c)
     return object;
 }
 
-static const char *verdict_name(int verdict)
-{
-    return verdict > 0 ? "better" : verdict < 0 ? "worse" : "no difference shown";
-}
-
 static json_t *comparison_json(const stk_bench_comparison *c)
 {
     json_t *object = json_object();
@@ -130,7 +126,7 @@ static json_t *comparison_json(const stk_bench_comparison *c)
     json_object_set_new(object, "change_99", interval_json(&c->decision));
     json_object_set_new(object, "share_better", number(c->share_better));
     json_object_set_new(object, "further_runs", c->n_further >= 0 ? json_integer(c->n_further) : json_null());
-    json_object_set_new(object, "verdict", json_string(verdict_name(c->verdict)));
+    json_object_set_new(object, "verdict", json_string(stk_bench_verdict_name(c->verdict)));
     return object;
 }
 
@@ -179,15 +175,6 @@ json_t *stk_bench_result_json(const stk_bench *bench, const stk_bench_about *abo
     return root;
 }
 
-/* A field of a CSV file, in quotes. */
-static void add_field(stk_text *out, const char *text)
-{
-    stk_text_add(out, "\"");
-    for (; *text; text++)
-        stk_text_add(out, "%s%c", *text == '"' ? "\"" : "", *text);
-    stk_text_add(out, "\"");
-}
-
 void stk_bench_result_csv(const stk_bench *bench, stk_text *out)
 {
     char shown[4096];
@@ -197,9 +184,9 @@ void stk_bench_result_csv(const stk_bench *bench, stk_text *out)
         const stk_bench_case *c = &bench->cases[i];
         for (int k = 0; k < c->n_runs; k++) {
             const stk_bench_run *run = &c->run[k];
-            add_field(out, stk_hide_secrets(c->name, shown, sizeof(shown)));
+            stk_bench_put_field(out, stk_hide_secrets(c->name, shown, sizeof(shown)));
             stk_text_add(out, ",");
-            add_field(out, c->unit);
+            stk_bench_put_field(out, c->unit);
             stk_text_add(out, ",%d,%d,%d,%d,%d,\"", run->number, run->round, run->is_warmup, run->is_counted,
                          run->is_outlier);
             bool is_first = true;

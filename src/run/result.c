@@ -87,6 +87,9 @@ static json_t *make_object(const stk_run *run, const stk_run_result *result)
         json_object_set_new(object, "step_ms_median", real_or_null(train->step_ms_median > 0, train->step_ms_median));
     bad |= json_object_set_new(object, "samples_per_s", real_or_null(true, train->samples_per_s));
     bad |= json_object_set_new(object, "samples_per_s_overall", real_or_null(true, train->samples_per_s_overall));
+    double epoch_rows = (double)run->trainer->n_batches * (double)stk_trainer_step_rows(run->trainer);
+    bad |= json_object_set_new(
+        object, "epoch_s", real_or_null(epoch_rows > 0 && train->samples_per_s > 0, epoch_rows / train->samples_per_s));
     if (train->tokens_per_s > 0)
         bad |= json_object_set_new(object, "tokens_per_s", real_or_null(true, train->tokens_per_s));
     bad |= json_object_set_new(object, "input_wait_share", real_or_null(true, train->input_wait_share));

@@ -99,6 +99,16 @@ def comparisons():
     accepted(["bench", "compare", "before", "before"], "no difference shown")
     told = json.loads(accepted(["bench", "compare", "--json", "before", "apart"]).stdout)
     check(told["comparisons"][0]["verdict"] == "worse", f"and in JSON: {told}")
+    row = told["comparisons"][0]
+    check(row["from_raw"] == "before/runs.csv" and row["to_case"] == 0 and row["unit"] == "s" and row["to_median"] > row["from_median"],
+          f"with the places of the raw runs: {row}")
+    table, = csv.DictReader(accepted(["bench", "compare", "--csv", "before", "apart"]).stdout.splitlines())
+    check(table["verdict"] == "worse" and float(table["change"]) > 1 and table["to_raw"] == "apart/runs.csv" and table["unit"] == "s",
+          f"and in CSV: {table}")
+    lines = accepted(["bench", "compare", "--markdown", "before", "apart", "before"]).stdout.splitlines()
+    check(len(lines) == 4 and "](apart/runs.csv) |" in lines[2] and lines[2].endswith("| worse |") and
+          lines[3].endswith("| no difference shown |"), f"and in Markdown, each with the first: {lines}")
+    refused(["bench", "compare", "--csv", "--json", "before", "apart"], 2, "one goes at a time")
     refused(["bench", "compare", "before", "figure"], 1, "in images/s", lines=None)
     refused(["bench", "compare", "before"], 2, "two results")
     with open("other.json", "w") as f:
@@ -202,6 +212,41 @@ def suite():
     refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:3:5", "needs its 'unit'")
 
 
+def tables():
+    """The tables of report --bench: each row with its figures and the place of its raw runs, seen from the table's folder."""
+    os.makedirs("tables", exist_ok=True)
+    for ending in "md", "csv", "json":
+        accepted(["report", "--bench", "net", "apart", "before", "--out", f"tables/t.{ending}"], f"t.{ending}")
+        accepted(["report", "--bench", "net", "apart", "before", "--out", f"tables/t.{ending}"])  # one of its own is replaced
+        with open(f"tables/other.{ending}", "w") as f:
+            f.write("something else")
+        refused(["report", "--bench", "net", "--out", f"tables/other.{ending}"], 1, f"other.{ending}")
+    refused(["report", "--bench", "net", "--out", "tables/t.csv", "--png", "t.png"], 2, "a table is no page")
+    rows = list(csv.DictReader(open("tables/t.csv")))
+    told = json.load(open("tables/t.json"))
+    check(told["schema"] == "stoker-bench-table-1" and len(told["rows"]) == len(rows) == 6, f"a row a case: {told['rows']}")
+    for row, other in zip(rows, told["rows"]):
+        raw = result(f"tables/{os.path.dirname(row['raw'])}")["cases"][int(row["raw_case"])]
+        check(raw["name"] == row["case"] == other["case"] and os.path.exists(f"tables/{row['raw']}") and row["raw"] == other["raw"],
+              f"it leads to its raw runs: {row}")
+        check(abs(float(row["median"]) / raw["summary"]["median"]["value"] - 1) < 1e-9 and row["unit"] == raw["unit"], f"its median: {row}")
+        check((row["sample_joules"] == "") == (other["sample_joules"] is None), "what is not measured has no number")
+    net = rows[3]
+    m = result("net")["cases"][3]["summary"]["metrics"]
+    check(net["case"] == "net 2" and float(net["replica_batch"]) == m["batch"] / 2 and net["precision"] == "f32", f"its batch: {net}")
+    check(abs(float(net["efficiency"]) * 2 * float(rows[2]["median"]) / float(net["median"]) - 1) < 1e-6, f"its efficiency: {net}")
+    flop = (m["step_flop"] - m.get("recomputed_flop", 0)) * 2 / m["step_s"]
+    check(abs(float(net["flop_per_s"]) / flop - 1) < 1e-6 and net["share_of_published_peak"] == "", f"its use: {net}")
+    check([c["case"] for c in told["comparisons"]] == [], "nothing in common with the first")
+    text = open("tables/t.md").read()
+    check("[net 2](../net/runs.csv)" in text and "Scaling:" in text and "What trainings made" in text, f"the page: {text}")
+    accepted(["report", "--bench", "before", "apart", "--out", "tables/two.md"])
+    accepted(["report", "--bench", "before", "apart", "--out", "tables/two.html"])
+    page = open("tables/two.html").read()
+    check("Next to each other" in page and "is slower than" in page and page.count('href="#r1c0"') >= 6, "also on the page")
+    check("Next to each other" in open("tables/two.md").read(), "results with a case in common are compared")
+
+
 def trainings():
     """What a run of Stoker's says of itself is kept, and stands on the page next to the peaks; replicas have an efficiency."""
     train = ("'rm -rf {work}/run && {stoker} train {work}/net.yaml --device {device} --steps 3 --quiet --seed $STOKER_BENCH_RUN "
@@ -221,11 +266,15 @@ def trainings():
     check([c["name"] for c in r["cases"]] == ["product", "memory", "net 1", "net 2"], "a case for more cores is left out")
     m = r["cases"][2]["summary"]["metrics"]
     check(m["batch"] == 8 and m["step_flop"] > 0 and m["step_s"] > 0 and m["steps"] == 3 and m["planned_bytes"] > 0, f"metrics: {m}")
+    epochs = [x["metrics"]["epoch_s"] * x["metrics"]["samples_per_s"] / m["batch"] for x in r["cases"][2]["runs"]]
+    check(all(abs(steps - round(steps)) < 1e-3 and round(steps) == round(epochs[0]) for steps in epochs),
+          f"an epoch is whole steps at the rate of a run: {epochs}")
     check(all("step_s" in x["metrics"] for x in r["cases"][2]["runs"]) and not r["cases"][0]["summary"]["metrics"], "of each run")
     check(r["machine"]["device"] == "cpu" and r["machine"]["published"] is None, "the device is told")
     accepted(["report", "--bench", "net", "--out", "net.html"])
     page = open("net.html").read()
     check(all(word in page for word in ("What trainings made of the machine", "Efficiency", "roofline", "three steps")), "the page has it")
+    check(page.count('href="#r0c2"') >= 15, "each figure of a case leads to its runs")
     with open("net-prices.yaml", "w") as f:
         f.write("date: 2026-11-01\ncurrency: EUR\nelectricity: 0.30 EUR/kWh\nwork: 1000 samples\nmachines:\n"
                 "  - {name: rented, source: an offer, hourly: 3.60 EUR/h, result: net, case: net 1}\n")
@@ -294,6 +343,7 @@ played_gpu()
 submission()
 suite()
 trainings()
+tables()
 parts()
 costs()
 schema()

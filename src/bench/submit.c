@@ -57,23 +57,70 @@ static stk_status check_hashes(checker *c)
     return status;
 }
 
+/* What docs/bench-schema.json requires: null says that it could not be read, and a key that is not there nothing. */
+static void check_keys(checker *c, const json_t *object, const char *const *keys, const char *what)
+{
+    for (; *keys; keys++)
+        if (!json_object_get(object, *keys)) note(c, "%s lack '%s'", what, *keys);
+}
+
 static void check_conditions(checker *c, const json_t *root)
 {
     static const char *const wanted[] = {"processor",  "architecture", "cores", "usable_cores",
                                          "memory_kib", "kernel",       "stoker"};
+    static const char *const of_machine[] = {"quota_cores",   "governor", "turbo_off", "smt", "huge_pages",
+                                             "nvidia_driver", "gpus",     "not_seen",  NULL};
+    static const char *const of_reading[] = {"load_average",
+                                             "runnable_threads",
+                                             "available_memory_kib",
+                                             "clock_mhz",
+                                             "probe_ns",
+                                             "gpu_slowdown_mask",
+                                             "gpu_other_processes",
+                                             "gpu_power_w",
+                                             "gpu_celsius",
+                                             "gpu_clock_mhz",
+                                             NULL};
+    static const char *const of_settings[] = {"precision",    "most_s",        "least_s",
+                                              "least_rounds", "most_rounds",   "least_warm_ups",
+                                              "seed",         "counts_marked", NULL};
     static const char *const readings[] = {"before", "after"};
     const json_t *machine = json_object_get(root, "machine");
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
         const json_t *value = json_object_get(machine, wanted[i]);
         if (!value || json_is_null(value)) note(c, "the machine's '%s' is not told", wanted[i]);
     }
-    for (int i = 0; i < 2; i++)
-        if (json_is_null(json_object_get(json_object_get(root, readings[i]), "load_average")) ||
-            !json_object_get(root, readings[i]))
-            note(c, "the conditions '%s' are not told", readings[i]);
+    check_keys(c, machine, of_machine, "the machine's conditions");
+    check_keys(c, json_object_get(root, "settings"), of_settings, "the settings");
+    for (int i = 0; i < 2; i++) {
+        const json_t *reading = json_object_get(root, readings[i]);
+        char what[64];
+        snprintf(what, sizeof(what), "the conditions '%s'", readings[i]);
+        check_keys(c, reading, of_reading, what);
+        if (json_is_null(json_object_get(reading, "load_average"))) note(c, "%s are not told", what);
+    }
+    if (!json_string_value(json_object_get(root, "date"))) note(c, "it has no date");
+    if (!json_string_value(json_object_get(root, "energy"))) note(c, "it does not say how energy was measured");
     if (json_is_true(json_object_get(root, "disturbed"))) note(c, "most runs were disturbed, and all were counted");
     if (json_is_true(json_object_get(json_object_get(root, "settings"), "counts_marked")))
         note(c, "runs with marks were counted");
+}
+
+/* What was seen during a run. */
+static void check_during(checker *c, const json_t *run, size_t i, const char *name)
+{
+    static const char *const keys[] = {"neighbour_cores",   "steal_share",         "throttled_periods",
+                                       "throttled_s",       "heat_cuts",           "swapped_pages",
+                                       "probe_ns",          "clock_mhz",           "load_average",
+                                       "gpu_slowdown_mask", "gpu_other_processes", NULL};
+    const json_t *during = json_object_get(run, "during");
+    char what[512];
+    if (!json_is_object(during)) {
+        note(c, "run %zu of '%s' has no conditions", i, name);
+        return;
+    }
+    snprintf(what, sizeof(what), "the conditions of run %zu of '%.400s'", i, name);
+    check_keys(c, during, keys, what);
 }
 
 static double number_at(const json_t *object, const char *key)
@@ -114,7 +161,7 @@ static void check_runs(checker *c, const json_t *cases, const json_t *from, cons
         double figure = number_at(run, "figure");
         if (!(figure > 0) || !isfinite(figure) || (peak > 0 && (less ? figure < peak : figure > peak)))
             note(c, "run %zu of '%s' has a figure that cannot be", i, name);
-        if (!json_is_object(json_object_get(run, "during"))) note(c, "run %zu of '%s' has no conditions", i, name);
+        check_during(c, run, i, name);
         if (!json_is_true(json_object_get(run, "counted")) && !json_is_true(json_object_get(run, "warm_up")) &&
             !(json_is_integer(round) && round_is_marked(cases, json_integer_value(round))))
             note(c, "run %zu of '%s' is left out, and no run of its round has a mark", i, name);

@@ -183,6 +183,20 @@ def submission():
         "changed after it was written", "does not follow from its runs", "'processor' is not told", "another number of runs"))
         and (result("one")["disturbed"] or "no run of its round has a mark" in done.stdout), f"a touched result: {done.stdout}")
     refused(["bench", "submit", "--check", "nowhere"], 1, "nowhere")
+    # Whatever condition the schema requires: without it the result is not complete.
+    with open(f"{ROOT}/docs/bench-schema.json") as f:
+        wanted = json.load(f)
+    places = [(lambda r: r["machine"], wanted["properties"]["machine"]["required"]), (lambda r: r["settings"], wanted["properties"]["settings"]["required"]),
+              (lambda r: r["before"], wanted["definitions"]["reading"]["required"]), (lambda r: r["after"], wanted["definitions"]["reading"]["required"]),
+              (lambda r: r["cases"][0]["runs"][-1]["during"], wanted["definitions"]["during"]["required"])]
+    for place, keys in places:
+        lacking = result("one")
+        for key in keys:
+            del place(lacking)[key]
+        with open("touched/result.json", "w") as f:
+            json.dump(lacking, f)
+        said = run("bench", "submit", "--check", "touched").stdout
+        check(all(f"'{key}'" in said for key in keys), f"{keys} are missing, and it is said: {said}")
 
 
 def suite():

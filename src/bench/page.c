@@ -341,6 +341,7 @@ static void add_result(stk_text *out, const stk_bench_kept *kept, int i_result)
     add_verdicts(out, kept);
     stk_bench_page_scaling(out, kept, i_result);
     stk_bench_page_trainings(out, kept, i_result);
+    stk_bench_page_curves(out, kept);
     stk_bench_page_roofline(out, kept);
     add_quality(out, kept, i_result);
     stk_text_add(out, "</section><h2>Each run</h2>\n");

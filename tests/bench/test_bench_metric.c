@@ -160,10 +160,43 @@ static void test_page(void **state)
     stk_text_free(&text);
 }
 
+/* A chart for the network that was trained at two batches, none for that of one; energy only where it was measured. */
+static void test_curves(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"cases\": ["
+        "{\"name\": \"net bf16, largest batch\", \"unit\": \"samples/s\", \"precision\": \"bf16\", \"summary\": "
+        "{\"median\": {\"value\": 90}, \"metrics\": {\"batch\": 64}}},"
+        "{\"name\": \"net bf16\", \"unit\": \"samples/s\", \"precision\": \"bf16\", \"summary\": "
+        "{\"median\": {\"value\": 50}, \"metrics\": {\"batch\": 8%s}}},"
+        "{\"name\": \"other f32\", \"unit\": \"samples/s\", \"precision\": \"f32\", \"summary\": "
+        "{\"median\": {\"value\": 20}, \"metrics\": {\"batch\": 8}}}]}";
+    char whole[2048];
+    for (int has_energy = 0; has_energy < 2; has_energy++) {
+        stk_text out = {0};
+        snprintf(whole, sizeof(whole), text, has_energy ? ", \"gpu_joules_per_sample\": 2" : "");
+        stk_bench_kept kept = {.root = json_loads(whole, 0, NULL)};
+        assert_non_null(kept.root);
+        if (has_energy)
+            json_object_set_new(
+                json_object_get(json_object_get(json_array_get(json_object_get(kept.root, "cases"), 0), "summary"),
+                                "metrics"),
+                "gpu_joules_per_sample", json_real(1));
+        stk_bench_page_curves(&out, &kept);
+        assert_non_null(strstr(stk_text_get(&out), "net: samples/s over the batch"));
+        assert_null(strstr(stk_text_get(&out), "other"));
+        assert_int_equal(strstr(stk_text_get(&out), "net: joules a sample over the batch") != NULL, has_energy);
+        stk_text_free(&out);
+        json_decref(kept.root);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_use_by_hand),  cmocka_unit_test(test_roofs),
                                        cmocka_unit_test(test_efficiency),   cmocka_unit_test(test_run_folder),
-                                       cmocka_unit_test(test_accelerators), cmocka_unit_test(test_page)};
+                                       cmocka_unit_test(test_accelerators), cmocka_unit_test(test_page),
+                                       cmocka_unit_test(test_curves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* A result.json of stoker bench from memory: what is accepted becomes a page and tables, and is compared with itself.
  *
- * covers: bench/page.c bench/page_training.c bench/metric.c bench/table.c bench/apart.c
+ * covers: bench/page.c bench/page_training.c bench/page_curves.c bench/metric.c bench/table.c bench/apart.c
  */
 #include <stdlib.h>
 #include <string.h>

@@ -9,10 +9,12 @@
 #include "base/processor.h"
 #include "bench/accelerator.h"
 #include "cli.h"
+#include "devices_gpus.h"
 #include "stoker/graph/device.h"
 
 static const cli_option options[] = {
     {"--published", NULL, "prints a table of what makers publish of known accelerators, in Markdown"},
+    {"--nvml", "FILE", "NVIDIA's library, where it is not the driver's libnvidia-ml.so.1"},
     {"--json", NULL, "prints one JSON object"},
     {NULL, NULL, NULL}};
 
@@ -156,7 +158,7 @@ static int print_table(void)
     return code;
 }
 
-static void print_text(const machine *m)
+static void print_text(const machine *m, const cli_gpus *gpus)
 {
     char a[CLI_TEXT], b[CLI_TEXT];
     stk_device_info info;
@@ -170,6 +172,7 @@ static void print_text(const machine *m)
             "  %s:0, which is %s, to %s:%d, and so on, compute on the same processor, each with threads and memory "
             "of its own\n",
             info.name, info.name, info.name, info.n_numbers - 1);
+    cli_gpus_print(gpus);
     cli_printf("machine\n  processor  %s\n  cores      %d", m->cpu[0] ? m->cpu : "unknown", m->n_cores);
     if (m->n_usable != m->n_cores) cli_printf(", of which this process may use %d", m->n_usable);
     cli_printf("\n  caches     ");
@@ -183,7 +186,7 @@ static void print_text(const machine *m)
     cli_printf("  memory     %s, %s free\n", cli_bytes(m->memory, a), cli_bytes(m->available, b));
 }
 
-static void print_json(const machine *m)
+static void print_json(const machine *m, const cli_gpus *gpus)
 {
     stk_device_info info;
     printf("{\"devices\": [");
@@ -203,7 +206,9 @@ static void print_json(const machine *m)
         print_published_json(&info);
         printf("}");
     }
-    printf("], \"processor\": ");
+    printf("], \"nvidia\": ");
+    cli_gpus_print_json(gpus);
+    printf(", \"processor\": ");
     cli_json_text(stdout, m->cpu);
     printf(", \"cores\": %d, \"usable_cores\": %d, \"caches\": [", m->n_cores, m->n_usable);
     for (int i = 0; i < m->n_caches; i++) {
@@ -225,10 +230,12 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (args.n_words != 0) return cli_usage(verb, "devices takes no name, and there is '%s'", args.word[0]);
     if (cli_has(&args, "--published")) return print_table();
     read_machine(&m);
+    cli_gpus *gpus = cli_gpus_open(cli_value(&args, "--nvml"));
     if (cli_has(&args, "--json"))
-        print_json(&m);
+        print_json(&m, gpus);
     else
-        print_text(&m);
+        print_text(&m, gpus);
+    cli_gpus_close(gpus);
     return CLI_OK;
 }
 

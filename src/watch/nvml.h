@@ -100,6 +100,13 @@ enum {
       (nvml_device, nvml_process_sample *, unsigned *, unsigned long long), "GPU utilisation by process")              \
     X(mig, "nvmlDeviceGetMigMode", (nvml_device, unsigned *, unsigned *), "whether the GPU is cut into parts (MIG)")   \
     X(pci, "nvmlDeviceGetPciInfo_v3", (nvml_device, nvml_pci *), "the GPU's place on the bus")                         \
+    X(parts, "nvmlDeviceGetMaxMigDeviceCount", (nvml_device, unsigned *), "the GPU's parts")                           \
+    X(part, "nvmlDeviceGetMigDeviceHandleByIndex", (nvml_device, unsigned, nvml_device *), "the GPU's parts")          \
+    X(link, "nvmlDeviceGetNvLinkState", (nvml_device, unsigned, int *), "NVLink")                                      \
+    X(link_version, "nvmlDeviceGetNvLinkVersion", (nvml_device, unsigned, unsigned *), "NVLink's version")             \
+    X(link_kind, "nvmlDeviceGetNvLinkRemoteDeviceType", (nvml_device, unsigned, int *), "where NVLink leads")          \
+    X(link_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2", (nvml_device, unsigned, nvml_pci *), "where NVLink leads")      \
+    X(common, "nvmlDeviceGetTopologyCommonAncestor", (nvml_device, nvml_device, int *), "the way between two GPUs")    \
     X(gpm_support, "nvmlGpmQueryDeviceSupport", (nvml_device, nvml_gpm_support *), "GPM counters")                     \
     X(gpm_alloc, "nvmlGpmSampleAlloc", (nvml_gpm_sample *), "GPM counters")                                            \
     X(gpm_free, "nvmlGpmSampleFree", (nvml_gpm_sample), "GPM counters")                                                \

@@ -355,7 +355,7 @@ static const stk_watch_rule rules[] = {
      .cost = STK_WATCH_by_timer,
      .clause = {NEED(by_timer, '>', 0.2), TELL(by_compute), TELL(gpu_busy)},
      .remedy = {{"stoker", "find the call: gdb -p PID, then 'thread apply all bt', several times", 0.9, "where"},
-                {NULL, "find the call: py-spy dump or gdb -p PID, several times", 0.9, "where"}},
+                {NULL, "find the call: stoker watch --stacks, with py-spy or gdb installed", 0.9, "where"}},
      .source = account},
 
     {.name = "waits-for-lock",

@@ -4,6 +4,7 @@
 usage: test_top.py STOKER WORK_FOLDER
 """
 import fcntl
+import json
 import os
 import pty
 import re
@@ -116,6 +117,34 @@ def gpus():
     check(all(len(line) < 80 for line in lines), f"it fits 80 columns: {text}")
 
 
+def joined_gpus():
+    """stoker devices: links of NVLink, ways by PCIe, parts, as nvidia-smi's topo -m and mig -lgi have them."""
+    played = os.path.join(os.path.dirname(STOKER), "tests", "libfake_nvml.so")
+    if not os.path.exists(played):
+        return
+
+    def told(**settings):
+        env = dict(os.environ, **{f"FAKE_NVML_{name}": str(value) for name, value in settings.items()})
+        text = accepted(["devices", "--nvml", played], "GPUs, as NVIDIA's driver numbers them", env=env).stdout
+        return text, json.loads(accepted(["devices", "--nvml", played, "--json"], env=env).stdout)["nvidia"]
+    text, gpus = told(GPUS=8, LINKS="switch", NAME="NVIDIA X\x1b[2JY")
+    check("\x1b" not in text and "NVLink 4, 18 links up" in text, f"links, and a harmless name: {text!r}")
+    check(all(gpu["ways"][to] == ("-" if to == i else "NV18") for i, gpu in enumerate(gpus) for to in range(8)), f"{gpus}")
+    text, gpus = told(GPUS=8, LINKS="pairs", LINK=3)
+    check(gpus[2]["ways"] == ["NODE", "NODE", "-", "NV4", "SYS", "SYS", "SYS", "SYS"], f"straight links, else PCIe: {gpus[2]}")
+    check("    2  NODE  NODE     -   NV4   SYS" in text and "PCIe 3 x16, generation 5 when busy" in text, f"the table: {text}")
+    text, gpus = told(GPUS=2, MIG=1, PARTS=3)
+    check(gpus[1]["mig"] and [part["name"] for part in gpus[1]["parts"]] == ["Played GPU MIG 1g.10gb"] * 3, f"parts: {gpus}")
+    check("cut into parts (MIG): 3" in text and "1: Played GPU MIG 1g.10gb, 10.0 GiB" in text, f"in words: {text}")
+    check(gpus[0]["ways"] == ["-", "PIX"] and gpus[0]["nvlink"] == {"version": 0, "links": 0}, f"without NVLink: {gpus}")
+    for settings in {"FAIL": "all"}, {"FAIL": "nvmlDeviceGetTopology,nvmlDeviceGetPci,NvLink"}, {"LOST": 1}, {"JUNK": 1}:
+        env = dict(os.environ, FAKE_NVML_GPUS="3", FAKE_NVML_LINKS="pairs",
+                   **{f"FAKE_NVML_{name}": str(value) for name, value in settings.items()})
+        accepted(["devices", "--nvml", played], "processor", env=env)
+        json.loads(accepted(["devices", "--nvml", played, "--json"], env=env).stdout)
+    accepted(["devices", "--nvml", "/nowhere.so"], "processor")
+
+
 def serves_gpus():
     """By dcgm-exporter's names and labels; a name from the driver stays within its label."""
     played = os.path.join(os.path.dirname(STOKER), "tests", "libfake_nvml.so")
@@ -187,6 +216,7 @@ os.remove("runs/small/metrics.jsonl")
 os.rename("metrics.jsonl", "runs/small/metrics.jsonl")
 accepted(["top", "--once"], "no run is training")
 gpus()
+joined_gpus()
 serves_gpus()
 keys()
 refused(["top", "--once", "--sort", "x"], 2, "cores, memory, gpu or pid")

@@ -9,6 +9,8 @@
  * FAKE_NVML_LIMIT   the power limit in watts; 700
  * FAKE_NVML_LINK    the PCIe link's generation, of 5; 5
  * FAKE_NVML_MIG     1: the GPU is cut into parts, and tells no utilisation
+ * FAKE_NVML_PARTS   how many; 2
+ * FAKE_NVML_LINKS   "switch": each GPU has 18 links of NVLink to switches; "pairs": 4 to the GPU beside it
  * FAKE_NVML_KEEP    1: memory of processes that were killed is not given back
  * FAKE_NVML_GPM     1: counters of SM activity
  * FAKE_NVML_DRAWN   megabytes of a process that draws on each GPU, as a desktop
@@ -59,7 +61,7 @@ struct nvml_gpm_sample_st {
     int64_t at_ns, work_ns;
 };
 
-static struct nvml_device_st devices[METER_GPUS];
+static struct nvml_device_st devices[METER_GPUS], parts[8];
 static const meter *shared;
 
 static int64_t now_ns(void)
@@ -216,13 +218,17 @@ nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned i, nvml_device *out)
     return WELL;
 }
 
+static int is_part(nvml_device device)
+{
+    return device >= parts && device < parts + sizeof(parts) / sizeof(parts[0]);
+}
+
 EXPORT nvml_result nvmlDeviceGetName(nvml_device device, char *name, unsigned n);
 nvml_result nvmlDeviceGetName(nvml_device device, char *name, unsigned n)
 {
-    (void)device;
     REFUSE;
     const char *wanted = getenv("FAKE_NVML_NAME");
-    snprintf(name, n, "%s", wanted ? wanted : "Played GPU");
+    snprintf(name, n, "%s%s", wanted ? wanted : "Played GPU", is_part(device) ? " MIG 1g.10gb" : "");
     return WELL;
 }
 
@@ -249,7 +255,7 @@ EXPORT nvml_result nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *out)
 nvml_result nvmlDeviceGetMemoryInfo(nvml_device device, nvml_memory *out)
 {
     REFUSE;
-    out->total = (unsigned long long)TOTAL_MB << 20;
+    out->total = (unsigned long long)TOTAL_MB << 20 >> (is_part(device) ? 3 : 0);
     out->used = (500ull + (unsigned long long)setting("FAKE_NVML_DRAWN", 0)) << 20;
     for (int i = 0; shared && i < METER_SLOTS; i++)
         if (lives(&shared->slot[device->index][i]) || setting("FAKE_NVML_KEEP", 0) > 0)
@@ -346,6 +352,87 @@ nvml_result nvmlDeviceGetMigMode(nvml_device device, unsigned *now, unsigned *la
     (void)device;
     REFUSE;
     *now = *later = setting("FAKE_NVML_MIG", 0) > 0;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *n);
+nvml_result nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *n)
+{
+    (void)device;
+    REFUSE;
+    *n = 7;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned i, nvml_device *out);
+nvml_result nvmlDeviceGetMigDeviceHandleByIndex(nvml_device device, unsigned i, nvml_device *out)
+{
+    (void)device;
+    REFUSE;
+    if (i % 2 || i / 2 >= (unsigned)setting("FAKE_NVML_PARTS", 2)) return NOT_FOUND; /* numbers have gaps */
+    parts[i].index = (int)i;
+    *out = &parts[i];
+    return WELL;
+}
+
+/* Of the link: does it lead to a switch, and to which bus? False: it is down. */
+static int link_of(nvml_device device, unsigned i, int *to_switch, unsigned *bus)
+{
+    const char *kind = getenv("FAKE_NVML_LINKS");
+    *to_switch = kind && !strcmp(kind, "switch");
+    *bus = *to_switch ? 0xf0 : 0x41U + (unsigned)(device->index ^ 1);
+    return kind && i < (*to_switch ? 18U : 4U);
+}
+
+EXPORT nvml_result nvmlDeviceGetNvLinkState(nvml_device device, unsigned i, int *up);
+nvml_result nvmlDeviceGetNvLinkState(nvml_device device, unsigned i, int *up)
+{
+    int to_switch;
+    unsigned bus;
+    REFUSE;
+    if (!getenv("FAKE_NVML_LINKS")) return NOT_SUPPORTED;
+    *up = link_of(device, i, &to_switch, &bus);
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetNvLinkVersion(nvml_device device, unsigned i, unsigned *version);
+nvml_result nvmlDeviceGetNvLinkVersion(nvml_device device, unsigned i, unsigned *version)
+{
+    (void)device, (void)i;
+    REFUSE;
+    *version = 4;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetNvLinkRemoteDeviceType(nvml_device device, unsigned i, int *kind);
+nvml_result nvmlDeviceGetNvLinkRemoteDeviceType(nvml_device device, unsigned i, int *kind)
+{
+    int to_switch;
+    unsigned bus;
+    REFUSE;
+    if (!link_of(device, i, &to_switch, &bus)) return NOT_FOUND;
+    *kind = to_switch ? 2 : 0;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetNvLinkRemotePciInfo_v2(nvml_device device, unsigned i, nvml_pci *pci);
+nvml_result nvmlDeviceGetNvLinkRemotePciInfo_v2(nvml_device device, unsigned i, nvml_pci *pci)
+{
+    int to_switch;
+    unsigned bus;
+    REFUSE;
+    if (!link_of(device, i, &to_switch, &bus)) return NOT_FOUND;
+    memset(pci, 0, sizeof(*pci));
+    pci->bus = bus;
+    return WELL;
+}
+
+/* Two and two lie behind one bridge, four at one processor. */
+EXPORT nvml_result nvmlDeviceGetTopologyCommonAncestor(nvml_device a, nvml_device b, int *level);
+nvml_result nvmlDeviceGetTopologyCommonAncestor(nvml_device a, nvml_device b, int *level)
+{
+    REFUSE;
+    *level = a->index / 2 == b->index / 2 ? 10 : a->index / 4 == b->index / 4 ? 40 : 50;
     return WELL;
 }
 

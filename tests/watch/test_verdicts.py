@@ -191,6 +191,7 @@ def live():
 def failing_calls():
     with open(f"{HERE}/fake_nvml.c") as f:
         symbols = sorted(set(re.findall(r"\bnvml[A-Z]\w+_?v?\d?", f.read())) - {"nvmlShutdown", "nvmlErrorString", "nvmlGpmSampleFree"})
+    symbols = [s for s in symbols if not re.search("NvLink|MigDevice|Topology", s)]  # stoker devices alone makes these: cli/top
     check(len(symbols) > 20, f"the played library has {len(symbols)} calls")
     meter.make(f"{WORK}/meter")
 

@@ -8,6 +8,7 @@
 #include "base/cgroup.h"
 #include "base/processor.h"
 #include "bench/conditions.h"
+#include "stoker/graph/device.h"
 #include "watch/parse.h"
 
 enum { LINE = 4096 };
@@ -66,6 +67,16 @@ static json_t *list_gpus(const stk_bench_machine *m)
     return list;
 }
 
+/* What computes on the processor, with its version. Other devices are not asked: that wakes a GPU. */
+static json_t *list_libraries(void)
+{
+    stk_device_info info;
+    json_t *list = json_array();
+    if (stk_device_get_info(0, &info) == STK_OK)
+        json_array_append_new(list, json_sprintf("%s: %s", info.name, info.detail));
+    return list;
+}
+
 json_t *stk_bench_machine_json(const stk_bench_machine *machine)
 {
     stk_bench_machine *m = (stk_bench_machine *)machine; /* its text is scratch */
@@ -92,7 +103,9 @@ json_t *stk_bench_machine_json(const stk_bench_machine *machine)
     json_object_set_new(object, "kernel", is_named ? json_string(system.release) : json_null());
     json_object_set_new(object, "nvidia_driver", read_line(m, "/sys/module/nvidia/version"));
     json_object_set_new(object, "stoker", json_string(stk_version()));
+    json_object_set_new(object, "libraries", list_libraries());
     json_object_set_new(object, "gpus", list_gpus(m));
+    json_object_set_new(object, "gpu_modes", list_facts(m, "gpu_mode"));
     json_object_set_new(object, "not_seen", list_facts(m, "missing"));
     return object;
 }

@@ -341,13 +341,14 @@ void stk_bench_kept_free(stk_bench_kept *kept)
 
 int stk_bench_kept_differences(const stk_bench_kept *a, const stk_bench_kept *b, stk_text *out)
 {
-    static const char *const keys[] = {"processor", "cores",  "usable_cores",  "quota_cores", "memory_kib", "governor",
-                                       "turbo_off", "kernel", "nvidia_driver", "huge_pages",  "gpus"};
+    static const char *const keys[] = {"processor", "cores",     "usable_cores", "quota_cores",   "memory_kib",
+                                       "governor",  "turbo_off", "kernel",       "nvidia_driver", "huge_pages",
+                                       "gpus",      "gpu_modes", "libraries"};
     const json_t *first = json_object_get(a->root, "machine"), *second = json_object_get(b->root, "machine");
     int n = 0;
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         const json_t *x = json_object_get(first, keys[i]), *y = json_object_get(second, keys[i]);
-        if (x == y || json_equal(x, y)) continue; /* both may lack it */
+        if (!x || !y || json_equal(x, y)) continue; /* Results of earlier versions lack some. */
         char *shown_x = json_dumps(x, JSON_ENCODE_ANY), *shown_y = json_dumps(y, JSON_ENCODE_ANY);
         stk_text_add(out, "%s: %s and %s\n", keys[i], shown_x ? shown_x : "?", shown_y ? shown_y : "?");
         free(shown_x);

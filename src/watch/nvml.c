@@ -70,6 +70,19 @@ static void open_gpm(stk_watch_nvml *nvml, int i, stk_watch_facts *facts)
     nvml->gpm[i][1] = second;
 }
 
+/* Of GPUs that have such modes: others say so with an error. */
+static void note_modes(const stk_watch_nvml *nvml, int i, stk_watch_facts *facts)
+{
+    static const char *const word[] = {"off", "on"};
+    unsigned ecc = 0, later = 0, persistence = 0;
+    bool has_ecc = nvml->ecc && nvml->ecc(nvml->device[i], &ecc, &later) == 0 && ecc <= 1;
+    bool has_persistence =
+        nvml->persistence && nvml->persistence(nvml->device[i], &persistence) == 0 && persistence <= 1;
+    if (!has_ecc && !has_persistence) return;
+    (void)stk_watch_facts_add(facts, "gpu_mode", "%d: ECC %s, persistence mode %s", i, has_ecc ? word[ecc] : "not told",
+                              has_persistence ? word[persistence] : "not told");
+}
+
 static void open_gpu(stk_watch_nvml *nvml, int i, const stk_watch_root *root, stk_watch_facts *facts)
 {
     char text[64];
@@ -86,6 +99,7 @@ static void open_gpu(stk_watch_nvml *nvml, int i, const stk_watch_root *root, st
                            pci.bus & 0xff, pci.device & 0xff))
             nvml->numa_node[i] = atoi(text);
     }
+    note_modes(nvml, i, facts);
     open_gpm(nvml, i, facts);
 }
 

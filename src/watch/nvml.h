@@ -99,6 +99,8 @@ enum {
     X(process_utilization, "nvmlDeviceGetProcessUtilization",                                                          \
       (nvml_device, nvml_process_sample *, unsigned *, unsigned long long), "GPU utilisation by process")              \
     X(mig, "nvmlDeviceGetMigMode", (nvml_device, unsigned *, unsigned *), "whether the GPU is cut into parts (MIG)")   \
+    X(ecc, "nvmlDeviceGetEccMode", (nvml_device, unsigned *, unsigned *), "whether memory is checked (ECC)")           \
+    X(persistence, "nvmlDeviceGetPersistenceMode", (nvml_device, unsigned *), "whether the driver stays loaded")       \
     X(pci, "nvmlDeviceGetPciInfo_v3", (nvml_device, nvml_pci *), "the GPU's place on the bus")                         \
     X(parts, "nvmlDeviceGetMaxMigDeviceCount", (nvml_device, unsigned *), "the GPU's parts")                           \
     X(part, "nvmlDeviceGetMigDeviceHandleByIndex", (nvml_device, unsigned, nvml_device *), "the GPU's parts")          \

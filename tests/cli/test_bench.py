@@ -161,6 +161,8 @@ def played_gpu():
         accepted(["bench", *QUICK, "--nvml", library, "--out", f"gpu{limit}", "--", "sleep", "0.05"], env=env)
         r = result(f"gpu{limit}")
         check(len(r["machine"]["gpus"]) == 1 and r["before"]["gpu_power_w"] > 0, f"there is a GPU: {r['machine']['gpus']}")
+        check(r["machine"]["gpu_modes"] == ["0: ECC on, persistence mode off"] and "oneDNN" in r["machine"]["libraries"][0],
+              f"its modes, and what computes: {r['machine']}")
         check((r["cases"][0]["summary"]["marks"].get("gpu_slow", 0) == 6) == is_slow, f"limit {limit}: {r['cases'][0]['summary']}")
 
 

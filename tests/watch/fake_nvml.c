@@ -355,6 +355,24 @@ nvml_result nvmlDeviceGetMigMode(nvml_device device, unsigned *now, unsigned *la
     return WELL;
 }
 
+EXPORT nvml_result nvmlDeviceGetEccMode(nvml_device device, unsigned *now, unsigned *later);
+nvml_result nvmlDeviceGetEccMode(nvml_device device, unsigned *now, unsigned *later)
+{
+    (void)device;
+    REFUSE;
+    *now = *later = 1;
+    return WELL;
+}
+
+EXPORT nvml_result nvmlDeviceGetPersistenceMode(nvml_device device, unsigned *on);
+nvml_result nvmlDeviceGetPersistenceMode(nvml_device device, unsigned *on)
+{
+    (void)device;
+    REFUSE;
+    *on = 0;
+    return WELL;
+}
+
 EXPORT nvml_result nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *n);
 nvml_result nvmlDeviceGetMaxMigDeviceCount(nvml_device device, unsigned *n)
 {

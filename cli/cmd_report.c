@@ -65,7 +65,7 @@ static int run_browser(const char *html, int n_runs, const char *option, const c
     if (!realpath(html, absolute) || !make_url(absolute, url, sizeof(url))) return 126;
     snprintf(target, sizeof(target), "%s=%s", option, file);
     /* Longer than pages are, as Chromium does not tell their length; what is left stays empty. */
-    snprintf(size, sizeof(size), "--window-size=1240,%d", 2000 + 3800 * n_runs);
+    snprintf(size, sizeof(size), "--window-size=1240,%d", 2000 + 4900 * n_runs);
     int code = 127;
     for (size_t i = 0; code == 127 && i < sizeof(browsers) / sizeof(browsers[0]); i++) {
         *browser = browsers[i];

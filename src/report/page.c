@@ -123,6 +123,7 @@ static stk_status make_page(stk_text *out, const stk_run_data *run, int n)
         stk_section_input(out, &run[i]);
         stk_section_memory(out, &run[i]);
         stk_section_kernels(out, &run[i]);
+        STK_RETURN_IF_ERROR(stk_section_critical(out, &run[i]));
         stk_section_machine(out, &run[i]);
     }
     stk_text_add(out, "<script>%s</script></body></html>\n", stk_report_script);

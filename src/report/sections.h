@@ -16,6 +16,8 @@ void stk_section_confusion(stk_text *out, const stk_run_data *run);
 void stk_section_input(stk_text *out, const stk_run_data *run);
 void stk_section_memory(stk_text *out, const stk_run_data *run);
 void stk_section_kernels(stk_text *out, const stk_run_data *run);
+/* Says how to get a trace where there is none. */
+stk_status stk_section_critical(stk_text *out, const stk_run_data *run);
 void stk_section_machine(stk_text *out, const stk_run_data *run);
 
 #endif

@@ -312,9 +312,11 @@ void stk_checkpoint_writer_close(stk_checkpoint_writer *writer)
 static void wait_until_idle(stk_checkpoint_writer *writer)
 {
     stk_mutex_lock(&writer->lock);
+    int64_t begin = writer->busy ? stk_trace_begin() : 0, step = writer->step;
     while (writer->busy)
         stk_cond_wait(&writer->changed, &writer->lock);
     stk_mutex_unlock(&writer->lock);
+    stk_trace_end(begin, STK_TRACE_CHECKPOINT, "wait for checkpoint", step);
 }
 
 /* Lists what is to be written. The thread sleeps until it is started, so the images are ours. */

@@ -155,7 +155,7 @@ def prepare():
         f.write("the quick brown fox jumps over the lazy dog\n" * 40)
     with open("tiny.yaml", "w") as f, open("small.yaml") as small:
         f.write(small.read().replace("epochs: 2", "epochs: 1").replace("batch: 20", "batch: 50\nvalid: 20%\nmetrics: [confusion, f1]"))
-    accepted(["train", "tiny.yaml", "--out", "run", "--threads", "1"])
+    accepted(["train", "tiny.yaml", "--out", "run", "--threads", "1", "--trace", "2-3"])
     accepted(["export", "run", "--safetensors", "--out", "weights.safetensors"])
     accepted(["tokenizer", "train", "text.txt", "--vocab", "300", "--out", "words.json"])
 
@@ -186,6 +186,7 @@ VERBS = [
 ONCE = [("safetensors", "stk_trainer_new"), ("eval", "stk_graph_clone"), ("train", "stk_state_to_json"),
         ("train", "stk_manifest_to_json"), ("import", "stk_data_record_print"), ("import", "stk_yaml_print"),
         ("import", "stk_checkpoint_save_in_place"), ("report", "stk_run_data_read"), ("report", "stk_section_confusion"),
+        ("report", "stk_section_critical"), ("report", "stk_trace_data_make"),
         ("tokenize", "stk_tokenizer_parse_json"), ("pack", "stk_source_open_images")]
 
 

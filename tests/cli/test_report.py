@@ -167,6 +167,81 @@ def check_two():
     check(rows["test loss"][1] != rows["test loss"][2] != "", "two columns")
 
 
+def path_of(folder):
+    """The tables of the critical path: kinds, the longest, what is next to it, and the paragraph that says the step."""
+    accepted(["report", folder])
+    page = read(f"{folder}/report.html")
+    check("Critical path of a step" in page.headings, f"headings: {page.headings}")
+    with open(f"{folder}/report.html", encoding="utf-8") as f:
+        text = f.read().split("<h2>Critical path of a step</h2>")[1].split("</section>")[0]
+    tables, at = [], None
+    for row in page.rows:
+        if row and row[0] in ("the path", "piece", "next to the path"):
+            tables.append([])
+            at = tables[-1]
+        elif at is not None and len(row) < 5:
+            at = None
+        elif at is not None:
+            at.append(row)
+    return tables, text
+
+
+def seconds(text):
+    number, unit = text.split()
+    return float(number) * {"s": 1, "ms": 1e-3, "us": 1e-6, "\u00b5s": 1e-6, "ns": 1e-9}[unit]
+
+
+def check_critical():
+    """The path of a real step adds up to it; a made-up one is as it was made; without a trace the page says how to get one."""
+    tables, text = path_of("one")
+    with open("one/trace.json") as f:
+        trace = json.load(f)
+    step = [e for e in trace["traceEvents"] if e.get("name") == "ProfilerStep#10"][0]
+    check("Step 10, of" in text and "the only one traced" in text, f"which step: {text[:200]}")
+    check(len(tables) >= 2 and len(tables[0]) == 7 and 3 <= len(tables[1]) <= 10, f"tables: {tables}")
+    # Three digits of each, and as many of their sum.
+    s = sum(seconds(r[1]) if r[1] != "0 ns" and r[1] != "0" else 0 for r in tables[0])
+    check(abs(s - step["dur"] * 1e-6) < 0.02 * s, f"the path takes {s} s of {step['dur']} us: {tables[0]}")
+    share = sum(float(r[2].split()[0]) for r in tables[0])
+    check(abs(share - 100) < 0.5 and all(r[2] == r[3] for r in tables[0]), f"shares of one step: {tables[0]}")
+    kernels = {(e["name"], e["args"]["layer"]) for e in trace["traceEvents"] if e.get("cat") == "kernel"}
+    found = [r for r in tables[1] if r[2] == "compute"]
+    check(found and all((r[0], r[1]) in kernels for r in found), f"the longest: {tables[1]}")
+    check(text.count("<svg") == 1 and "training loop" in text, "a picture of it")
+
+    shutil.copytree("two", "made")
+    _, text = path_of("made")
+    check("--trace 10-20" in text and "<table" not in text, f"without a trace: {text}")
+
+    def slice_of(category, name, tid, begin, end, **args):
+        return {"ph": "X", "cat": category, "name": name, "pid": 5, "tid": tid, "ts": begin, "dur": end - begin, "args": args}
+    evil = "<img src=x onerror=alert(1)>\u202e"
+    events = [{"ph": "M", "name": "thread_name", "pid": 5, "tid": 6, "args": {"name": evil}}]
+    for i in range(3): # 1, 2 and 1.5 ms
+        begin, more = 10000 * i, (0, 1000, 500)[i]
+        events += [slice_of("user_annotation", f"ProfilerStep#{i + 4}", 5, begin, begin + 1000 + more),
+                   slice_of("input", "wait for a batch", 5, begin, begin + 500 + more),
+                   slice_of("data", "rows", 6, begin - 100 if i else 0, begin + 500 + more),
+                   slice_of("cuda_runtime", "launch", 5, begin + 500 + more, begin + 510 + more, correlation=i),
+                   {**slice_of("kernel", evil, 7, begin + 510 + more, begin + 910 + more, correlation=i, layer=evil), "pid": 0},
+                   slice_of("data", "rows", 8, begin + 600 + more, begin + 700 + more)]
+    with open("made/trace.json", "w") as f:
+        json.dump({"traceEvents": events}, f)
+    tables, text = path_of("made")
+    check("Step 6, of 1.50 ms" in text and "the median of 3 traced" in text, f"the median: {text[:100]}")
+    kinds = {r[0]: r[1:4] for r in tables[0]}
+    check(kinds["making input"][1:] == ["66.7 %", "66.7 %"] and kinds["compute"][1:] == ["26.7 %", "26.7 %"], f"kinds: {kinds}")
+    check(kinds["host"][1:] == ["6.0 %", "6.0 %"] and kinds["waiting for input"][1] == "0.0 %", f"kinds: {kinds}")
+    check(tables[1][0][0] == "rows" and tables[1][1][5] == "26.7 %", f"the longest: {tables[1]}")
+    check(tables[2] == [["making input", "other threads", "0.100 ms", "6.7 %", "\u2013"]], f"next to it: {tables[2:]}")
+    check("<img" not in text and "\u202e" not in text and text.count("&lt;img") >= 3, "names are text")
+    for bad in ("", "{", "[]", '{"traceEvents": [1, {"ph": "X"}]}', '{"traceEvents": {}}'):
+        with open("made/trace.json", "w") as f:
+            f.write(bad)
+        tables, text = path_of("made")
+        check(not tables and "trace.json" in text, f"of {bad!r}: {text}")
+
+
 def check_difference():
     """A kernel that takes a second more comes first, and one that the other run has not."""
     shutil.copytree("one", "slow")
@@ -226,7 +301,7 @@ def check_confusion():
 
 def check_damage():
     shutil.copytree("one", "bare")
-    for name in ("profile.json", "result.json"):
+    for name in ("profile.json", "result.json", "trace.json"):
         os.remove(f"bare/{name}")
     with open("bare/metrics.jsonl", "a") as f:
         f.write('{"kind": "step", "step": 3')
@@ -338,6 +413,7 @@ check_profile()
 check_one()
 check_hostile()
 check_two()
+check_critical()
 check_difference()
 check_confusion()
 check_damage()

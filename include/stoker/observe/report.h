@@ -1,7 +1,7 @@
 /* Reports: what runs came to and where their time and memory went, as one HTML file that opens without a network.
  *
- * Read from the run folders alone: recipe.yaml, metrics.jsonl, result.json and profile.json; what is not there is left
- * out. Several runs are set side by side. Threads: any.
+ * Read from the run folders alone: recipe.yaml, metrics.jsonl, result.json, profile.json and trace.json; what is not
+ * there is left out. Several runs are set side by side. Threads: any.
  */
 #ifndef STOKER_OBSERVE_REPORT_H
 #define STOKER_OBSERVE_REPORT_H

@@ -253,7 +253,8 @@ static stk_status launch_profiled(stk_program *program, int i_side, int *i_faile
         if (queue->ran_ns >= 0 && queue->ran_ns < end - start) start = end - queue->ran_ns;
         program->info[e].time_ns += end - start;
         program->kernels_ns += end - start;
-        if (program->tracing && stk_trace_on()) trace_entry(program, e, last, start, end);
+        /* Another rank in this process may trace: without a table of its own, this one's entries are not in it. */
+        if (program->tracing && program->about && stk_trace_on()) trace_entry(program, e, last, start, end);
         last = end;
     }
     program->n_profiled++;

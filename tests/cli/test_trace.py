@@ -157,6 +157,20 @@ check(losses("plain") == losses("traced"), "a trace changes no loss")
 kernels = look("traced", 4, 14)
 accepted(["train", "small.yaml", "--out", "one", "--epochs", "1", "--trace=10"])
 check(sum(e.get("cat") == "user_annotation" for e in json.load(open("one/trace.json"))["traceEvents"]) == 1, "one step")
+def check_replicas():
+    """The trace is the first replica's: each of its steps has its kernels once, and the path of the report adds up."""
+    accepted(["train", "small.yaml", "--out", "replicas", "--steps", "8", "--replicas", "2", "--trace", "3-8"], "trace   replicas/trace.json")
+    with open("replicas/trace.json") as f:
+        events = [e for e in json.load(f)["traceEvents"] if e["ph"] == "X"]
+    kernels = Counter(e["name"] for e in events if e["cat"] == "kernel")
+    check(kernels["conv2d"] == 2 * 6 and kernels["rank_await"] + kernels["rank_sum"] >= 6, f"kernels of one replica: {kernels}")
+    accepted(["report", "replicas"])
+    with open("replicas/report.html", encoding="utf-8") as f:
+        text = f.read().split("<h2>Critical path of a step</h2>")[1].split("</section>")[0]
+    check("the median of 6 traced" in text, f"the path: {text[:300]}")
+
+
+check_replicas()
 accepted(["train", "small.yaml", "--out", "short", "--steps", "5", "--trace", "4-50"])
 check(os.path.exists("short/trace.json"), "a run that ends early writes what there is")
 for bad in ("0-3", "7-3", "x", "3-", "1-5000"):

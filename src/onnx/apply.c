@@ -7,6 +7,8 @@
 
 /* --- the value that feeds it --- */
 
+enum { MOST_SCALING = 4 };
+
 static bool is_integer(stk_dtype dtype)
 {
     return dtype == STK_I32 || dtype == STK_I64;
@@ -53,7 +55,7 @@ static stk_status find_layout(const Onnx__ModelProto *proto, const Onnx__TensorS
                               bool *channels_last)
 {
     stk_shape shape = stk_value_shape(x);
-    *channels_last = proto->producer_name && !strcmp(proto->producer_name, STK_ONNX_PRODUCER);
+    *channels_last = stk_onnx_is_ours(proto);
     if (!dims || fits(dims, shape, is_image(x) && !*channels_last)) return STK_OK;
     if (!is_image(x) || !fits(dims, shape, *channels_last)) return fail_shape(dims, shape);
     *channels_last = !*channels_last;
@@ -93,34 +95,58 @@ static const Onnx__NodeProto *find_reader(const Onnx__GraphProto *graph, const c
     return reader;
 }
 
-/* Where pixels have become floats: behind Cast, and what scales them. NULL: the model does not begin so. */
-static const char *find_floats(stk_onnx *model, const Onnx__GraphProto *graph, const char *name)
+static bool is_made_constant(const Onnx__GraphProto *graph, const char *name)
 {
-    static const char *const scaling[4] = {"Mul", "Add", "Sub", "Div"};
-    const Onnx__NodeProto *node = find_reader(graph, name);
-    if (!node || !node->op_type || strcmp(node->op_type, "Cast") != 0) return NULL;
-    for (const char *floats = NULL;;) {
-        if (node->n_output != 1 || !node->output[0]) return floats;
-        floats = node->output[0];
-        node = find_reader(graph, floats);
-        bool scales = false;
-        for (int i = 0; node && node->op_type && i < 4; i++)
-            scales = scales || !strcmp(node->op_type, scaling[i]);
-        if (!scales || node->n_input != 2 || !node->input[1] || !stk_onnx_find(model, node->input[1])) return floats;
-    }
+    for (size_t i = 0; i < graph->n_node; i++)
+        if (graph->node[i]->n_output && graph->node[i]->output[0] && !strcmp(graph->node[i]->output[0], name))
+            return graph->node[i]->op_type && !strcmp(graph->node[i]->op_type, "Constant");
+    return false;
 }
 
-static stk_status fail_dtype(stk_onnx *model, const Onnx__GraphProto *graph, const char *input, stk_dtype wanted,
+/* A node that does nothing but scale its first input by known numbers. */
+static bool scales(stk_onnx *model, const Onnx__GraphProto *graph, const Onnx__NodeProto *node)
+{
+    static const char *const scaling[4] = {"Mul", "Add", "Sub", "Div"};
+    bool is_one = false;
+    for (int i = 0; node && node->op_type && i < 4; i++)
+        is_one = is_one || !strcmp(node->op_type, scaling[i]);
+    return is_one && node->n_input == 2 && node->input[1] && node->n_output == 1 && node->output[0] &&
+           (stk_onnx_find(model, node->input[1]) || is_made_constant(graph, node->input[1]));
+}
+
+static const char *stages_of(const Onnx__ModelProto *proto)
+{
+    for (size_t i = 0; i < proto->n_metadata_props; i++) {
+        const Onnx__StringStringEntryProto *entry = proto->metadata_props[i];
+        if (entry->key && entry->value && !strcmp(entry->key, STK_ONNX_STAGES)) return entry->value;
+    }
+    return NULL;
+}
+
+/* Where it reads pixels and floats come, it may begin behind its Cast, or behind what scales them. */
+static stk_status fail_dtype(stk_onnx *model, const Onnx__ModelProto *proto, const char *input, stk_dtype wanted,
                              stk_dtype given)
 {
-    const char *floats = is_integer(given) ? NULL : find_floats(model, graph, input);
-    if (!floats)
-        return stk_fail(STK_MISMATCH, "the model reads %s, and what comes is %s", stk_dtype_name(wanted),
-                        stk_dtype_name(given));
-    return stk_fail(STK_MISMATCH,
-                    "the model reads %s and makes floats of them, and what comes is %s already: let it begin behind "
-                    "that by input: '%s', where your stages scale as it does",
-                    stk_dtype_name(wanted), stk_dtype_name(given), floats);
+    const Onnx__NodeProto *node = find_reader(proto->graph, input);
+    bool is_cast = node && node->op_type && !strcmp(node->op_type, "Cast") && node->n_output == 1 && node->output[0];
+    stk_text text = {0};
+    stk_text_add(&text, "the model reads %s, and what comes is %s", stk_dtype_name(wanted), stk_dtype_name(given));
+    if (is_cast && !is_integer(given)) {
+        const char *cast = node->output[0], *scaled = NULL, *stages = stages_of(proto);
+        stk_text_add(&text, ": let it begin behind its Cast, by input: '%s', with the stage {cast: f32} and no scaling",
+                     cast);
+        node = find_reader(proto->graph, cast);
+        for (int i = 0; i < MOST_SCALING && scales(model, proto->graph, node); i++) { /* A bad graph may be a ring. */
+            stk_text_add(&text, scaled ? ", %s" : "; or behind its %s", node->op_type);
+            scaled = node->output[0];
+            node = find_reader(proto->graph, scaled);
+        }
+        if (scaled) stk_text_add(&text, ", by input: '%s', where your stages scale just as it does", scaled);
+        if (scaled && stages) stk_text_add(&text, ": %.200s", stages);
+    }
+    stk_status status = stk_fail(STK_MISMATCH, "%s", stk_text_get(&text));
+    stk_text_free(&text);
+    return status;
 }
 
 /* x as the model's input, or as the value inside of it whose name is given. */
@@ -136,7 +162,7 @@ static stk_status feed(stk_onnx *model, const Onnx__ModelProto *proto, stk_value
         STK_RETURN_IF_ERROR(stk_onnx_dtype(input->type->tensor_type->elem_type, &dtype));
         if (is_integer(dtype) && is_integer(stk_value_dtype(x)) && dtype != stk_value_dtype(x))
             x = stk_cast_to(x, dtype);
-        if (dtype != stk_value_dtype(x)) return fail_dtype(model, proto->graph, name, dtype, stk_value_dtype(x));
+        if (dtype != stk_value_dtype(x)) return fail_dtype(model, proto, name, dtype, stk_value_dtype(x));
     }
     return stk_onnx_put(model, name,
                         (stk_onnx_value){.value = x, .is_input = true, .nhwc = is_image(x) && !*channels_last});
@@ -198,7 +224,7 @@ static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, st
 {
     const Onnx__GraphProto *graph = proto->graph;
     bool channels_last = false;
-    STK_RETURN_IF_ERROR(stk_onnx_add_initializers(model, graph));
+    STK_RETURN_IF_ERROR(stk_onnx_add_initializers(model, proto));
     STK_RETURN_IF_ERROR(feed(model, proto, x, input, &channels_last));
     if (!output && (graph->n_output < 1 || !graph->output[0]->name))
         return stk_fail(STK_CORRUPT, "the model has no output");
@@ -262,6 +288,7 @@ stk_value stk_onnx_apply_between(stk_value x, const char *path, const char *inpu
 {
     stk_value y = stk_value_none(x.graph);
     application a = {x, &y, input, output};
+    if (x.graph && !path) stk_graph_keep_error(x.graph, stk_fail(STK_INVALID, "the path of a model is NULL"));
     if (!x.graph || stk_graph_status(x.graph) != STK_OK || x.id < 0) return y;
     return settle(stk_onnx_read_file(path, apply, &a), y);
 }

@@ -160,6 +160,12 @@ static stk_value reorder(stk_value x, const int32_t *order)
     return stk_value_none(x.graph);
 }
 
+/* A gather looks at each. */
+stk_value stk_onnx_within(stk_value ids, int64_t n)
+{
+    return stk_gather(stk_iota(ids.graph, STK_I32, STK_SHAPE(n), 0), ids, 0);
+}
+
 stk_value stk_onnx_to_nhwc(stk_value x)
 {
     return reorder(x, (int32_t[]){0, 2, 3, 1});

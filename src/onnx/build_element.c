@@ -32,7 +32,6 @@ PLAIN(Reciprocal, reciprocal)
 PLAIN(Tanh, tanh)
 PLAIN(Sigmoid, sigmoid)
 PLAIN(Relu, relu)
-PLAIN(Sign, sign)
 PLAIN(Erf, erf)
 PLAIN(Sin, sin)
 PLAIN(Cos, cos)
@@ -105,12 +104,14 @@ static stk_value asinh_of(stk_value x)
     return stk_select(stk_equal(x, stk_onnx_like(x, 0)), x, stk_mul(stk_sign(x), y));
 }
 
-/* log(x + sqrt(x^2 - 1)), of t = x - 1. */
+/* log(x + sqrt(x^2 - 1)), of t = x - 1; below 1 there is none. */
 static stk_value acosh_of(stk_value x)
 {
+    stk_value none = stk_onnx_like(x, NAN);
     stk_value t = stk_shift_by(x, -1), root = stk_sqrt(stk_mul(t, stk_shift_by(t, 2)));
     stk_value far = stk_shift_by(stk_log(x), 0.69314718055994530942);
-    return stk_select(stk_greater(x, stk_onnx_like(x, 1e9)), far, stk_log1p(stk_add(t, root)));
+    stk_value y = stk_select(stk_greater(x, stk_onnx_like(x, 1e9)), far, stk_log1p(stk_add(t, root)));
+    return stk_select(stk_less(x, stk_onnx_like(x, 1)), none, y);
 }
 
 /* Half of log((1 + |x|) / (1 - |x|)), with the sign of x. */
@@ -157,6 +158,7 @@ MAPPED(Tan, stk_div(stk_sin(x), stk_cos(x)))
 MAPPED(Asinh, asinh_of(x))
 MAPPED(Acosh, acosh_of(x))
 MAPPED(Atanh, atanh_of(x))
+MAPPED(Sign, stk_select(stk_not_equal(x, x), x, stk_sign(x))) /* NaN stays */
 MAPPED(IsNaN, stk_not_equal(x, x))
 MAPPED(Not, stk_equal(x, stk_onnx_like(x, 0)))
 MAPPED(Identity, x)

@@ -175,7 +175,8 @@ static stk_value mask_of(stk_build *b, const recurrent *r)
         whole = list[i] == r->n_steps;
     if (whole) return stk_value_none(b->model->graph);
     stk_value step = stk_iota(b->model->graph, STK_I32, STK_SHAPE(1, r->n_steps), 1);
-    return stk_less(step, expand(stk_cast_to(stk_onnx_input(b, 4), STK_I32), 1));
+    stk_value length = stk_onnx_within(stk_cast_to(stk_onnx_input(b, 4), STK_I32), r->n_steps + 1);
+    return stk_less(step, expand(length, 1));
 }
 
 /* --- what a node says --- */
@@ -194,13 +195,19 @@ static stk_value state_of(stk_build *b, int i_input, int64_t i, bool batch_first
     return row(stk_transpose(stk_onnx_input(b, i_input), (int32_t[]){1, 0, 2}), i);
 }
 
-static stk_status check_lengths(stk_build *b, const recurrent *r)
+/* Of those that are known: others are looked at in each run, where a loop takes them at all. */
+static stk_status check_lengths(stk_build *b, const recurrent *r, bool is_whole)
 {
     const int64_t *list;
     int n;
     if (!stk_onnx_has_input(b, 4)) return STK_OK;
-    STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, 4, &list, &n));
+    stk_status status = stk_onnx_input_ints(b, 4, &list, &n);
+    if (status != STK_OK) return is_whole ? STK_OK : status;
     for (int i = 0; i < n; i++)
+        if (list[i] < 0 || list[i] > r->n_steps)
+            return stk_fail(STK_INVALID, "its sequence %d has %lld steps of %lld", i, (long long)list[i],
+                            (long long)r->n_steps);
+    for (int i = 0; i < n && !is_whole; i++)
         if (list[i] != r->n_steps)
             return stk_fail(STK_UNSUPPORTED, "its sequence %d has %lld steps of %lld, and all must be whole here", i,
                             (long long)list[i], (long long)r->n_steps);
@@ -295,7 +302,7 @@ static stk_status build(stk_build *b, recurrent_kind kind, int n_gates)
     if (stk_onnx_attribute_int(b, "hidden_size", r.hidden) != r.hidden)
         return stk_fail(STK_INVALID, "its attribute 'hidden_size' is not its weight's %lld", (long long)r.hidden);
     STK_RETURN_IF_ERROR(check_functions(b, kind));
-    if (!is_whole) STK_RETURN_IF_ERROR(check_lengths(b, &r));
+    STK_RETURN_IF_ERROR(check_lengths(b, &r, is_whole));
     STK_RETURN_IF_ERROR(check_weights(b, &r, n_directions));
     stk_value *steps = NULL, h[2], c[2], all[2], mask = is_whole ? mask_of(b, &r) : stk_value_none(b->model->graph);
     if (!is_whole && !(steps = stk_arena_alloc(b->model->arena, 2 * (size_t)r.n_steps * sizeof(*steps))))

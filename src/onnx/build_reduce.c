@@ -13,11 +13,13 @@ static stk_value keep_axes(stk_value y, stk_shape x, uint32_t axes)
 
 typedef enum reduction { SUM, MEAN, MAX, MIN, PROD, L1, L2, SUM_SQUARE, LOG_SUM, LOG_SUM_EXP } reduction;
 
-/* log(sum(exp(x))) with the maximum taken out, so that nothing overflows. */
+/* log(sum(exp(x))) with the maximum taken out, so that nothing overflows, where it is a number. */
 static stk_value log_sum_exp(stk_value x, uint32_t axes)
 {
     stk_shape shape = stk_value_shape(x);
-    stk_value most = stk_reduce_max(x, axes), rest = stk_sub(x, keep_axes(most, shape, axes));
+    stk_value most = stk_reduce_max(x, axes);
+    most = stk_select(stk_less(stk_abs(most), stk_onnx_like(most, INFINITY)), most, stk_onnx_like(most, 0));
+    stk_value rest = stk_sub(x, keep_axes(most, shape, axes));
     return stk_add(stk_log(stk_reduce_sum(stk_exp(rest), axes)), most);
 }
 

@@ -28,7 +28,11 @@ static double place_of(const stk_build *b, const axis_plan *a, int64_t i)
     double y = (double)i, n_in = (double)a->n_in, width = a->scale * n_in;
 #define MODE(text) stk_onnx_attribute_is(b, "coordinate_transformation_mode", text)
     if (b->opset < 11 || MODE("asymmetric")) return y / a->scale;
-    if (MODE("align_corners")) return width == 1 ? 0 : y * (n_in - 1) / (width - 1);
+    if (MODE("align_corners")) {
+        /* The standard's width is a fraction where the scale makes one; PyTorch means the pixels that there are. */
+        if (b->model->is_pytorchs) width = (double)a->n_out;
+        return width == 1 ? 0 : y * (n_in - 1) / (width - 1);
+    }
     if (MODE("tf_half_pixel_for_nn")) return (y + 0.5) / a->scale;
     if (MODE("tf_crop_and_resize")) {
         /* In f32, as ONNX Runtime has it: a last place decides whether a pixel at the border is outside. */

@@ -86,6 +86,7 @@ static stk_value scatter_rows(stk_build *b, stk_value base, stk_value ids, stk_v
     int64_t n_ids = stk_shape_count(stk_value_shape(ids)), n = stk_shape_count(stk_value_shape(base));
     if (kind == SCATTER_ADD) return add_rows(base, ids, rows);
     if (n_ids == 0) return base;
+    ids = stk_onnx_within(ids, stk_value_shape(base).dim[0]);
     int64_t compared = kind == SCATTER_PUT ? stk_value_shape(base).dim[0] : n;
     bool fits = n_ids <= MOST_COMPARED / (compared > 0 ? compared : 1);
     if (kind == SCATTER_PUT) return fits ? put_rows(base, ids, rows) : put_distinct_rows(base, ids, rows);

@@ -31,6 +31,24 @@ static stk_status shape_from(const int64_t *list, int n, stk_shape *out)
     return STK_OK;
 }
 
+/* [0,3,-1] of [?,12,6,7]: the open batch is the same on both sides, so that -1 follows from the rest. */
+static void infer_beside_batch(stk_shape from, const int64_t *list, stk_shape *to)
+{
+    int64_t known = 1;
+    int inferred = -1;
+    if (from.rank < 1 || to->rank < 1 || from.dim[0] != STK_ANY || list[0] != 0 || to->dim[0] != STK_ANY) return;
+    for (int i = 1; i < to->rank; i++) {
+        if (list[i] == -1 && inferred < 0)
+            inferred = i;
+        else if (to->dim[i] <= 0 || to->dim[i] > INT32_MAX || known > INT32_MAX)
+            return;
+        else
+            known *= to->dim[i];
+    }
+    int64_t n = stk_shape_product(from, 1, from.rank);
+    if (inferred > 0 && n > 0 && n % known == 0) to->dim[inferred] = n / known;
+}
+
 stk_status stk_onnx_build_Reshape(stk_build *b)
 {
     BEGIN;
@@ -47,6 +65,7 @@ stk_status stk_onnx_build_Reshape(stk_build *b)
             to.dim[i] = STK_ANY;
         }
     }
+    infer_beside_batch(shape, list, &to);
     return stk_onnx_output(b, 0, stk_reshape(x, to));
 }
 

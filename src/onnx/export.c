@@ -433,8 +433,8 @@ static const char *scale_pixels(stk_writer *w, const stk_onnx_pixels *p, const c
     memcpy(data + 4, p->b, sizeof(p->b));
     const char *x = STK_WRITER_PUT(w, "Cast", name);
     stk_writer_put_int(w, "to", stk_onnx_type(STK_F32));
-    x = STK_WRITER_PUT(w, "Mul", x, stk_writer_put_tensor(w, "pixels.factor", STK_F32, shape, data));
-    return STK_WRITER_PUT(w, "Add", x, stk_writer_put_tensor(w, "pixels.term", STK_F32, shape, data + 4));
+    x = STK_WRITER_PUT(w, "Mul", x, stk_writer_put_tensor(w, STK_ONNX_PIXELS "factor", STK_F32, shape, data));
+    return STK_WRITER_PUT(w, "Add", x, stk_writer_put_tensor(w, STK_ONNX_PIXELS "term", STK_F32, shape, data + 4));
 }
 
 static void add_inputs(stk_writer *w, Onnx__GraphProto *graph)

@@ -15,6 +15,9 @@
 
 /* Who wrote it, in the file: such models have their channels last, as values have here. */
 #define STK_ONNX_PRODUCER "stoker"
+/* What the names of numbers that scale pixels begin with, and where the stages stand that these are from. */
+#define STK_ONNX_PIXELS "pixels."
+#define STK_ONNX_STAGES "stoker.stages"
 
 /* An input that is u8 in the model, and becomes x * a[c] + b[c] before the graph sees it. */
 typedef struct stk_onnx_pixels {

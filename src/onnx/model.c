@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "graph/query.h"
+#include "onnx/export.h"
 #include "onnx/model.h"
 
 enum { MOST_NODES = 200000 };
@@ -238,14 +239,25 @@ stk_status stk_onnx_opset(const Onnx__ModelProto *proto, int64_t *out)
                     (long long)opset, NEWEST);
 }
 
-stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__GraphProto *graph)
+bool stk_onnx_is_ours(const Onnx__ModelProto *proto)
 {
+    return proto->producer_name && !strcmp(proto->producer_name, STK_ONNX_PRODUCER);
+}
+
+stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__ModelProto *proto)
+{
+    const Onnx__GraphProto *graph = proto->graph;
+    model->is_pytorchs = proto->producer_name && !strcmp(proto->producer_name, "pytorch");
     if (graph->n_node > MOST_NODES || graph->n_initializer > MOST_NODES || graph->n_input > MOST_NODES)
         return stk_fail(STK_UNSUPPORTED,
                         "the model has %zu nodes, %zu initialisers and %zu inputs; %d of each are the most",
                         graph->n_node, graph->n_initializer, graph->n_input, MOST_NODES);
     for (size_t i = 0; i < graph->n_initializer; i++)
         STK_RETURN_IF_ERROR(add_initializer(model, graph->initializer[i]));
+    /* A recipe's stages are no parameters of its network. */
+    for (size_t i = 0; i < graph->n_initializer && stk_onnx_is_ours(proto); i++)
+        if (!strncmp(graph->initializer[i]->name, STK_ONNX_PIXELS, sizeof(STK_ONNX_PIXELS) - 1))
+            stk_onnx_find(model, graph->initializer[i]->name)->is_fixed = true;
     if (graph->n_sparse_initializer) return stk_fail(STK_UNSUPPORTED, "the model has sparse initialisers");
     return STK_OK;
 }
@@ -255,7 +267,7 @@ stk_status stk_onnx_import(stk_onnx *model, const Onnx__ModelProto *proto)
     const Onnx__GraphProto *graph = proto->graph;
     int64_t opset;
     STK_RETURN_IF_ERROR(stk_onnx_opset(proto, &opset));
-    STK_RETURN_IF_ERROR(stk_onnx_add_initializers(model, graph));
+    STK_RETURN_IF_ERROR(stk_onnx_add_initializers(model, proto));
     for (size_t i = 0; i < graph->n_input; i++)
         STK_RETURN_IF_ERROR(add_input(model, graph->input[i]));
     for (size_t i = 0; i < graph->n_node; i++)

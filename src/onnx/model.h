@@ -45,6 +45,7 @@ struct stk_onnx {
     const char *open_name;           /* of an input's dimension that stayed open; NULL: none, or it has no name */
     stk_device *reference;           /* NULL until a value has to be evaluated; closed with the model */
     bool borrows_graph;              /* it is a network's, which keeps the model */
+    bool is_pytorchs;                /* PyTorch exported it */
 };
 
 /* One node to be built. */
@@ -57,7 +58,9 @@ typedef struct stk_build {
 typedef stk_status (*stk_build_fn)(stk_build *b);
 
 /* --- parts of a model: model.c --- */
-stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__GraphProto *graph);
+/* Did Stoker write it? */
+bool stk_onnx_is_ours(const Onnx__ModelProto *proto);
+stk_status stk_onnx_add_initializers(stk_onnx *model, const Onnx__ModelProto *proto);
 stk_status stk_onnx_add_node(stk_onnx *model, const Onnx__NodeProto *node, int64_t opset);
 /* STK_UNSUPPORTED where it is newer than what is known here. */
 stk_status stk_onnx_opset(const Onnx__ModelProto *proto, int64_t *out);
@@ -145,6 +148,8 @@ stk_value stk_onnx_place_of_elements(stk_value ids, stk_shape shape, int axis);
 stk_status stk_onnx_place_of_vectors(stk_value x, stk_value ids, stk_value *rows, stk_value *place);
 /* The layouts of images, of rank 4. */
 stk_value stk_onnx_to_nhwc(stk_value x);
+/* ids i32 as they are, where all are from 0 to n - 1; a run in which one is not ends with an error. */
+stk_value stk_onnx_within(stk_value ids, int64_t n);
 stk_value stk_onnx_to_nchw(stk_value x);
 stk_value stk_onnx_log_softmax_of(stk_value x, int axis);
 

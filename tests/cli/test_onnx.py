@@ -5,6 +5,7 @@ usage: test_onnx.py STOKER WORK_FOLDER
 """
 import json
 import os
+import re
 import shutil
 import struct
 import sys
@@ -79,15 +80,20 @@ def own():
     with open("own.yaml", "w") as f:
         f.write(RECIPE[:RECIPE.index("    - block:")] + "    - onnx: {file: free.onnx}\n" + RECIPE[RECIPE.index("optimizer"):])
     still = ["--set", "optimizer.adam.lr=1e-30", "--steps", "1"]
-    done = refused(["train", "own.yaml", "--out", "bad", *still], 1, "own.yaml:10:7: ",
-                   "the model reads u8 and makes floats of them, and what comes is f32 already", "by input: '")
-    floats = done.stderr.split("by input: '")[1].split("'")[0]
-    accepted(["train", "own.yaml", "--out", "own", *still, "--set", f"model.layers.0.onnx.input={floats}"])
+    done = refused(["train", "own.yaml", "--out", "bad", *still], 1, "own.yaml:10:7: ", "reads u8, and what comes is f32",
+                   "with the stage {cast: f32}", "; or behind its Mul, Add, by input: '", "just as it does: ")
+    cast, scaled = re.findall("by input: '([^']+)'", done.stderr)
+    accepted(["train", "own.yaml", "--out", "own", *still, "--set", f"model.layers.0.onnx.input={scaled}"])
+    accepted(["train", "own.yaml", "--out", "own-cast", *still, "--set", f"model.layers.0.onnx.input={cast}", "--set",
+              "data.train.stages=[{decode: {channels: 3}}, {resize: 16}, {cast: f32}]"])
+    check(not any("pixels" in name for name in tensors("own-cast/step-1/optimizer.safetensors")), "a scaling inside is not trained")
     folder = "digits/test/7"
     for name in sorted(os.listdir(folder))[:4]:
-        a, b = (json.loads(accepted(["predict", run, f"{folder}/{name}", "--json"]).stdout)["classes"] for run in ("free", "own"))
-        check([c["class"] for c in a] == [c["class"] for c in b] and
-              all(abs(x["probability"] - y["probability"]) < 1e-5 for x, y in zip(a, b)), f"the same answers: {a} and {b}")
+        a, *others = (json.loads(accepted(["predict", run, f"{folder}/{name}", "--json"]).stdout)["classes"]
+                      for run in ("free", "own", "own-cast"))
+        for b in others:
+            check([c["class"] for c in a] == [c["class"] for c in b] and
+                  all(abs(x["probability"] - y["probability"]) < 1e-5 for x, y in zip(a, b)), f"the same answers: {a} and {b}")
     refused(["train", "own.yaml", "--out", "bad", "--set", "model.layers.0.onnx.input=v999"], 1, "no node makes a value 'v999'")
 
 

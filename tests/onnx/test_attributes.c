@@ -26,11 +26,11 @@ typedef struct model_parts {
     Onnx__TypeProto__Tensor tensor[2];
     Onnx__TypeProto type[2];
     Onnx__ValueInfoProto info[3], *in[2], *out[1];
-    Onnx__TensorProto list, *lists[1];
+    Onnx__TensorProto list[MOST], *lists[MOST];
     Onnx__GraphProto graph;
     Onnx__OperatorSetIdProto opset, *opsets[1];
     Onnx__ModelProto model;
-    char *in_name[2], *out_name[1];
+    char *in_name[MOST], *out_name[1];
 } model_parts;
 
 static void add_input(model_parts *p, const char *name, const int64_t *shape, int rank)
@@ -122,6 +122,30 @@ static void add_ints(model_parts *p, const char *name, int n, const int64_t *val
     a->ints = (int64_t *)values;
 }
 
+/* The node's input i, of f32 or i64. */
+static void add_list(model_parts *p, size_t i, const char *name, int dtype, int64_t *dims, int rank, void *data, int n)
+{
+    Onnx__TensorProto *t = p->lists[p->graph.n_initializer] = &p->list[p->graph.n_initializer];
+    onnx__tensor_proto__init(t);
+    p->graph.n_initializer++;
+    p->graph.initializer = p->lists;
+    if (p->node.n_input <= i) p->node.n_input = i + 1;
+    for (size_t k = 0; k < p->node.n_input; k++)
+        if (!p->in_name[k]) p->in_name[k] = (char *)"";
+    p->in_name[i] = t->name = (char *)name;
+    t->has_data_type = 1;
+    t->data_type = dtype;
+    t->dims = dims;
+    t->n_dims = (size_t)rank;
+    if (dtype == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT) {
+        t->float_data = data;
+        t->n_float_data = (size_t)n;
+    } else {
+        t->int64_data = data;
+        t->n_int64_data = (size_t)n;
+    }
+}
+
 static stk_status parse(const model_parts *p, stk_onnx **out)
 {
     static uint8_t bytes[MOST_BYTES];
@@ -137,12 +161,11 @@ static void expect_refusal(const model_parts *p, stk_status status, const char *
     assert_non_null(strstr(stk_error_text(), "node 'the_node' ("));
 }
 
-/* Runs the model; z [n] is the engine's. */
-static const void *run_model(const model_parts *p, const void *x, const void *y, int n, stk_onnx **model,
-                             stk_engine **engine)
+/* The model's program, its inputs bound. */
+static stk_program *make_program(const model_parts *p, const void *x, const void *y, stk_onnx **model,
+                                 stk_engine **engine)
 {
     stk_program *program;
-    stk_tensor_desc desc;
     if (parse(p, model) != STK_OK) fail_msg("%s", stk_error_text());
     assert_int_equal(stk_engine_open("cpu", NULL, 1, engine), STK_OK);
     assert_int_equal(stk_engine_compile(*engine, stk_graph_clone(stk_onnx_graph(*model), STK_ANY), NULL, &program),
@@ -153,6 +176,26 @@ static const void *run_model(const model_parts *p, const void *x, const void *y,
     }
     stk_program_bind(program, stk_program_input(program, "x"), x);
     if (y) stk_program_bind(program, stk_program_input(program, "y"), y);
+    return program;
+}
+
+static void expect_failure(const model_parts *p, const void *x, const void *y, const char *words)
+{
+    stk_onnx *model;
+    stk_engine *engine;
+    stk_program *program = make_program(p, x, y, &model, &engine);
+    assert_int_not_equal(stk_program_run(program), STK_OK);
+    if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
+    stk_engine_close(engine);
+    stk_onnx_free(model);
+}
+
+/* Runs the model; z [n] is the engine's. */
+static const void *run_model(const model_parts *p, const void *x, const void *y, int n, stk_onnx **model,
+                             stk_engine **engine)
+{
+    stk_tensor_desc desc;
+    stk_program *program = make_program(p, x, y, model, engine);
     assert_int_equal(stk_program_run(program), STK_OK);
     const void *z = stk_program_output(program, "z", &desc);
     assert_int_equal(stk_shape_count(desc.shape), n);
@@ -166,6 +209,18 @@ static void expect_values(const model_parts *p, const float *x, const float *y, 
     const float *z = run_model(p, x, y, n, &model, &engine);
     for (int i = 0; i < n; i++)
         if (!(isnan(want[i]) ? isnan(z[i]) : z[i] == want[i]))
+            fail_msg("element %d is %.9g, and must be %.9g", i, (double)z[i], (double)want[i]);
+    stk_engine_close(engine);
+    stk_onnx_free(model);
+}
+
+static void expect_near(const model_parts *p, const float *x, int n, const float *want)
+{
+    stk_onnx *model;
+    stk_engine *engine;
+    const float *z = run_model(p, x, NULL, n, &model, &engine);
+    for (int i = 0; i < n; i++)
+        if (!(fabsf(z[i] - want[i]) <= 1e-5f * (1 + fabsf(want[i]))))
             fail_msg("element %d is %.9g, and must be %.9g", i, (double)z[i], (double)want[i]);
     stk_engine_close(engine);
     stk_onnx_free(model);
@@ -342,6 +397,88 @@ static void windows_that_find_no_room_are_refused(void **state)
     expect_refusal(&p, STK_UNSUPPORTED, "its window spans 7 pixels, and the image has 6 with its padding");
 }
 
+static void numbers_at_the_edge_are_ieees(void **state)
+{
+    (void)state;
+    model_parts p;
+    static const float x[] = {-3e38f, -1e20f, -3000, -1, 0.5f, 1, NAN, INFINITY};
+    begin(&p, "Acosh", 9);
+    add_input(&p, "x", (int64_t[]){8}, 1);
+    expect_values(&p, x, NULL, 8, (float[]){NAN, NAN, NAN, NAN, NAN, 0, NAN, INFINITY});
+    begin(&p, "Sign", 13);
+    add_input(&p, "x", (int64_t[]){8}, 1);
+    expect_values(&p, x, NULL, 8, (float[]){-1, -1, -1, -1, 1, 1, NAN, 1});
+    begin(&p, "ReduceLogSumExp", 13);
+    add_input(&p, "x", (int64_t[]){4, 2}, 2);
+    add_ints(&p, "axes", 1, (int64_t[]){1});
+    expect_values(&p, (float[]){-INFINITY, -INFINITY, INFINITY, 1, NAN, 0, -INFINITY, 3}, NULL, 4,
+                  (float[]){-INFINITY, INFINITY, NAN, 3});
+}
+
+/* 3 pixels by 1.5 are 4: the last of the 4 is the last of the 3 for PyTorch; the standard divides by 4.5 - 1. */
+static void corners_meet_as_the_writer_means(void **state)
+{
+    (void)state;
+    model_parts p;
+    float scales[] = {1, 1.5f};
+    for (int pytorchs = 0; pytorchs < 2; pytorchs++) {
+        begin(&p, "Resize", 18);
+        add_input(&p, "x", (int64_t[]){1, 3}, 2);
+        add_list(&p, 2, "scales", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, (int64_t[]){2}, 1, scales, 2);
+        add_text(&p, "mode", "linear");
+        add_text(&p, "coordinate_transformation_mode", "align_corners");
+        if (pytorchs) p.model.producer_name = (char *)"pytorch";
+        float step = pytorchs ? 2.0f / 3 : 2 / 3.5f, want[4];
+        for (int i = 0; i < 4; i++)
+            want[i] = 21 * (float)i * step;
+        expect_near(&p, (float[]){0, 21, 42}, 4, want);
+    }
+}
+
+/* An index that is no place ends the run, and so does a length that is none. */
+static void what_is_out_of_range_is_told(void **state)
+{
+    (void)state;
+    model_parts p;
+    int64_t ids[] = {1, 4}, lengths[] = {2, 4};
+    static float w[4 * 2], r[4];
+    const float zeros[12] = {0};
+    const int f32 = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, i64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
+    for (int i = 0; i < 2; i++) {
+        begin(&p, "ScatterND", 18);
+        add_input(&p, "x", (int64_t[]){4, 3}, 2);
+        add_input(&p, "y", (int64_t[]){2, 3}, 2);
+        add_list(&p, 1, "ids", i64, (int64_t[]){2, 1}, 2, ids, 2);
+        p.in_name[2] = (char *)"y";
+        p.node.n_input = 3;
+        if (i) add_text(&p, "reduction", "max");
+        expect_failure(&p, zeros, zeros, "id 4 at position 1 is not one of the 4 rows");
+    }
+    begin(&p, "LSTM", 14);
+    add_input(&p, "x", (int64_t[]){3, 2, 2}, 3);
+    add_list(&p, 1, "w", f32, (int64_t[]){1, 4, 2}, 3, w, 8);
+    add_list(&p, 2, "r", f32, (int64_t[]){1, 4, 1}, 3, r, 4);
+    add_list(&p, 4, "lengths", i64, (int64_t[]){2}, 1, lengths, 2);
+    p.list[2].data_type = ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
+    add_int(&p, "hidden_size", 1);
+    expect_refusal(&p, STK_INVALID, "its sequence 1 has 4 steps of 3");
+}
+
+/* [0,2,-1] of an open batch. */
+static void what_is_left_is_known_beside_a_batch(void **state)
+{
+    (void)state;
+    model_parts p;
+    stk_onnx *model;
+    int64_t to[] = {0, 2, -1};
+    begin(&p, "Reshape", 13);
+    add_input(&p, "x", (int64_t[]){-1, 3, 4}, 3);
+    p.dim[0][0].value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE__NOT_SET;
+    add_list(&p, 1, "to", ONNX__TENSOR_PROTO__DATA_TYPE__INT64, (int64_t[]){3}, 1, to, 3);
+    if (parse(&p, &model) != STK_OK) fail_msg("%s", stk_error_text());
+    stk_onnx_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +490,10 @@ int main(void)
         cmocka_unit_test(averages_count_padding_alone),
         cmocka_unit_test(rests_are_exact),
         cmocka_unit_test(windows_that_find_no_room_are_refused),
+        cmocka_unit_test(numbers_at_the_edge_are_ieees),
+        cmocka_unit_test(corners_meet_as_the_writer_means),
+        cmocka_unit_test(what_is_out_of_range_is_told),
+        cmocka_unit_test(what_is_left_is_known_beside_a_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

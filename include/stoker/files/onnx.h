@@ -1,4 +1,4 @@
-/* Reads an ONNX model into a graph: opset 1 to 21, the ops of src/onnx/table.c, shapes that are known beforehand.
+/* Reads an ONNX model into a graph: opset 1 to 28, the ops of src/onnx/table.c, shapes that are known beforehand.
  *
  * Inputs and outputs keep their names, and NCHW is what the model says: convolutions and pooling work on NHWC inside,
  * and what lies between two of them is not transposed. Weights become trainable variables of the graph, of the

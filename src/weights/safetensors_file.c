@@ -293,13 +293,14 @@ bool stk_safetensors_has(const stk_safetensors_file *file, const char *name, stk
 {
     if (!file) return false;
     const stk_safetensor *entry = find(file, name);
-    if (entry) *out = *entry;
+    if (entry && out) *out = *entry;
     return entry != NULL;
 }
 
 stk_status stk_safetensors_get(const stk_safetensors_file *file, const char *name, stk_safetensor *out)
 {
     if (!file) return stk_fail(STK_INVALID, "there is no file");
+    STK_NEED(out);
     if (stk_safetensors_has(file, name, out)) return STK_OK;
     const char **names = calloc((size_t)file->n_tensors + 1, sizeof(*names));
     for (int64_t i = 0; names && i < file->n_tensors; i++)

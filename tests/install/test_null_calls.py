@@ -2,7 +2,9 @@
    test_null_calls.py CC INCLUDE_FOLDER LIBRARY [FUNCTION]
 
 Each call is a process of its own, twice: with NULL handles and empty texts and structs, and with NULL for every pointer. The second
-leaves out GRANTED alone."""
+leaves out GRANTED alone. The calls of WITHOUT_OUT have all that they need but a place for the result, which is STK_INVALID with a text
+that says so, or, where the result may be left out, what stands there."""
+import json
 import re
 import subprocess
 import sys
@@ -15,6 +17,107 @@ SECONDS = 20
 GRANTED = set("""
 stk_rng_below stk_rng_normal stk_rng_u32 stk_rng_uniform
 """.split())
+
+# A call's last pointer is missing, and all else is there. Where it is not said what comes, it is STK_INVALID.
+WITHOUT_OUT = [
+    ("stk_loader_open(set(), NULL, NULL)",),
+    ("stk_batch_keep(batch(), NULL)",),
+    ("stk_batch_field(batch(), 0, NULL)",),
+    ("stk_batch_shape(batch(), \"x\", NULL)",),
+    ("stk_loader_get_stages(loader(), NULL, 4)", "0"),
+    ("stk_dataset_explain(set(), NULL, NULL)",),
+    ("stk_dataset_index_progress(images(), NULL)", "0"),
+    ("stk_dataset_transform(images(), jpeg, sizeof(jpeg), NULL)",),
+    ("stk_pack_write(images(), \"pack\", NULL, NULL)",),
+    ("stk_tokenizer_encode(bytes(), \"ab\", 2, false, NULL, 0, NULL)",),
+    ("stk_tokenizer_encode(bytes(), \"ab\", 2, false, NULL, 2, &n)",),
+    ("stk_tokenizer_decode(bytes(), ids, 2, false, text, sizeof(text), NULL)",),
+    ("stk_tokenizer_decode(bytes(), ids, 2, false, NULL, 2, &n)",),
+    ("stk_tokenizer_decode(bytes(), NULL, 2, false, text, sizeof(text), &n)",),
+    ("stk_video_get_info(\"a.mp4\", NULL)",),
+    ("stk_volume_get_info(\"a.npy\", NULL)",),
+    ("stk_safetensors_get(tensors(), \"a\", NULL)",),
+    ("stk_safetensors_has(tensors(), \"a\", NULL)", "1"),
+]
+
+# What those calls are given. A helper that fails ends its process with 4, which counts as a failure, too.
+GIVEN = r"""
+static size_t n;
+static char text[16];
+static const int32_t ids[2] = {97, 98};
+static const unsigned char jpeg[4] = {0xff, 0xd8, 0xff, 0xd9};
+static void want(bool there)
+{
+    if (there) return;
+    fprintf(stdout, "preparing: %s\n", stk_error_text());
+    fflush(stdout);
+    _exit(4);
+}
+static stk_dataset *set(void)
+{
+    static const float data[4];
+    const stk_array_field field = {.name = "x", .dtype = STK_F32, .sample = STK_SHAPE(1), .data = data};
+    stk_dataset *made = stk_dataset_arrays(4, &field, 1);
+    stk_dataset_batch(made, 2, false);
+    want(stk_dataset_status(made) == STK_OK);
+    return made;
+}
+static stk_loader *loader(void)
+{
+    stk_loader_config config = stk_loader_config_default();
+    stk_loader *made = NULL;
+    config.n_kept = 1;
+    want(stk_loader_open(set(), &config, &made) == STK_OK);
+    return made;
+}
+static const stk_batch *batch(void)
+{
+    const stk_batch *made = stk_loader_next(loader());
+    want(made != NULL);
+    return made;
+}
+static stk_dataset *images(void)
+{
+    stk_digits_config config = stk_digits_config_default();
+    config.n_train = config.n_test = 10;
+    if (access("digits", F_OK) != 0) want(stk_digits_generate("digits", &config, NULL, NULL) == STK_OK);
+    stk_dataset *made = stk_dataset_images("digits/train");
+    want(stk_dataset_status(made) == STK_OK);
+    return made;
+}
+static stk_tokenizer *bytes(void)
+{
+    stk_tokenizer *made = NULL;
+    want(stk_tokenizer_open("bytes", NULL, &made) == STK_OK);
+    return made;
+}
+static stk_safetensors_file *tensors(void)
+{
+    static const char head[] = "{\"a\": {\"dtype\": \"F32\", \"shape\": [1], \"data_offsets\": [0, 4]}}";
+    uint64_t n_head = sizeof(head) - 1;
+    stk_safetensors_file *made = NULL;
+    FILE *file = fopen("a.safetensors", "wb");
+    want(file && fwrite(&n_head, 8, 1, file) == 1 && fwrite(head, n_head, 1, file) == 1 && fwrite("\0\0\0", 4, 1, file) == 1);
+    fclose(file);
+    want(stk_safetensors_open("a.safetensors", &made) == STK_OK);
+    return made;
+}
+static void compare(long long answer, long long wanted)
+{
+    if (answer == wanted) return;
+    fprintf(stdout, "answers %lld, not %lld: ", answer, wanted);
+    fflush(stdout);
+    _exit(4);
+}
+static void refuse(stk_status status)
+{
+    compare(status, STK_INVALID);
+    if (strstr(stk_error_text(), "is missing")) return;
+    fprintf(stdout, "says '%s': ", stk_error_text());
+    fflush(stdout);
+    _exit(4);
+}
+"""
 
 HARNESS = r"""
 #include <signal.h>
@@ -41,7 +144,9 @@ static void run(const char *name, void (*call)(void))
     int status = 0;
     if (pid < 0 || waitpid(pid, &status, 0) != pid) exit(3);
     if (WIFSIGNALED(status)) printf("%%s: %%s\n", name, strsignal(WTERMSIG(status)));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 4) printf("%%s\n", name);
 }
+%(given)s
 %(calls)s
 int main(int argc, char **argv)
 {
@@ -130,16 +235,23 @@ def main():
             calls.append(f"static void call_{n}(void) {{ (void){name}({', '.join(given)}); }}")
             runs.append(f'    run("{name}{" with NULL everywhere" if is_bare else ""}", call_{n});')
             n += 1
+    for call, *answer in WITHOUT_OUT:
+        if len(sys.argv) > 4 and not call.startswith(sys.argv[4] + "("):
+            continue
+        check = f"compare({call}, {answer[0]})" if answer else f"refuse({call})"
+        calls.append(f"static void call_{n}(void) {{ {check}; }}")
+        runs.append(f"    run({json.dumps(call)}, call_{n});")
+        n += 1
     with tempfile.TemporaryDirectory() as work:
         source = Path(work) / "calls.c"
         source.write_text(HARNESS % {"includes": "\n".join(f'#include "{h}"' for h in headers), "calls": "\n".join(calls),
-                                     "runs": "\n".join(runs), "seconds": SECONDS})
+                                     "runs": "\n".join(runs), "seconds": SECONDS, "given": GIVEN})
         subprocess.run([cc, "-w", "-std=gnu11", f"-I{folder}", str(source), "-o", f"{work}/calls", str(library),
                         f"-Wl,-rpath,{library.resolve().parent}"], check=True)
         run = subprocess.run([f"{work}/calls"], capture_output=True, text=True, cwd=work)
     print(run.stdout, end="")
     crashed = run.stdout.count("\n")
-    print(f"{len(functions)} functions, {n} calls, {crashed} of them crash")
+    print(f"{len(functions)} functions, {n} calls, {crashed} of them crash or answer otherwise")
     sys.exit(bool(crashed) or run.returncode != 0 or len(functions) < 400)
 
 

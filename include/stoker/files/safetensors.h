@@ -41,7 +41,7 @@ STK_API void stk_safetensors_close(stk_safetensors_file *file); /* accepts NULL 
 STK_API int64_t stk_safetensors_count(const stk_safetensors_file *file);
 /* Tensor number i, 0 <= i < count, in the order of the files. */
 STK_API stk_safetensor stk_safetensors_at(const stk_safetensors_file *file, int64_t i);
-/* False: there is none of that name; *out then stays as it is. */
+/* False: there is none of that name; *out then stays as it is. out may be NULL. */
 STK_API bool stk_safetensors_has(const stk_safetensors_file *file, const char *name, stk_safetensor *out);
 /* The same; STK_NOT_FOUND names the nearest one that there is. */
 STK_API stk_status stk_safetensors_get(const stk_safetensors_file *file, const char *name, stk_safetensor *out);

@@ -46,7 +46,7 @@ void stk_dataset_index_auto(stk_dataset *dataset)
 
 bool stk_dataset_index_progress(const stk_dataset *dataset, stk_index_progress *out)
 {
-    if (!dataset) return false;
+    if (!dataset || !out) return false;
     *out = (stk_index_progress){0};
     stk_source *source = dataset->source;
     stk_entry_points *points = source && source->class->points ? source->class->points(source) : NULL;

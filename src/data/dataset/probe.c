@@ -91,6 +91,8 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
 stk_status stk_dataset_transform(const stk_dataset *dataset, const void *encoded, size_t n_bytes, void *dst)
 {
     if (!dataset) return stk_fail(STK_INVALID, "there is no data set");
+    STK_NEED(encoded);
+    STK_NEED(dst);
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
     const stk_chain *chain = NULL;
     for (int i = 0; i < dataset->source->n_fields; i++)

@@ -211,6 +211,7 @@ static stk_status explain_loader(const stk_dataset *dataset, const stk_loader_co
 stk_status stk_dataset_explain(const stk_dataset *dataset, const stk_loader_config *config, stk_explanation *out)
 {
     if (!dataset) return stk_fail(STK_INVALID, "there is no data set");
+    STK_NEED(out);
     *out = (stk_explanation){0};
     STK_RETURN_IF_ERROR(stk_dataset_status(dataset));
     if (dataset->n_rows == 0) return stk_fail(STK_INVALID, "the data set has no batches: call 'batch' last of all");

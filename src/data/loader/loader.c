@@ -115,6 +115,7 @@ void stk_batch_release(const stk_batch *batch)
 stk_status stk_batch_keep(const stk_batch *batch, stk_kept **out)
 {
     if (!batch) return stk_fail(STK_INVALID, "there is no batch");
+    STK_NEED(out);
     stk_loader *loader = batch->loader;
     *out = NULL;
     if (!loader->kept) return stk_fail(STK_INVALID, "no batch may be kept: 'n_kept' is 0");
@@ -187,6 +188,7 @@ static stk_shape shape_of(const stk_batch *batch, int i, int of)
 stk_status stk_batch_shape(const stk_batch *batch, const char *field, stk_shape *out)
 {
     if (!batch) return stk_fail(STK_INVALID, "there is no batch");
+    STK_NEED(out);
     int of, i = find_slot_field(batch->loader->work.dataset, field, &of);
     if (i < 0) return stk_fail(STK_NOT_FOUND, "the batch has no field '%s'", field ? field : "");
     *out = shape_of(batch, i, of);
@@ -205,6 +207,7 @@ static void join_name(char *out, const char *name, const char *end)
 stk_status stk_batch_field(const stk_batch *batch, int i, stk_batch_array *out)
 {
     if (!batch) return stk_fail(STK_INVALID, "there is no batch");
+    STK_NEED(out);
     const stk_work *work = &batch->loader->work;
     const stk_source *source = work->dataset->source;
     if (i < 0 || i >= batch->loader->ring_config.n_fields)

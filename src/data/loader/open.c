@@ -296,6 +296,7 @@ done:
 stk_status stk_loader_open(const stk_dataset *dataset, const stk_loader_config *config, stk_loader **out)
 {
     if (!dataset) return stk_fail(STK_INVALID, "there is no data set");
+    STK_NEED(out);
     stk_loader_config defaults = stk_loader_config_default();
     stk_budget budget;
     if (!config) config = &defaults;

@@ -50,7 +50,7 @@ static void add_stage(const stk_loader *loader, const char *field, int64_t ns, i
 
 int stk_loader_get_stages(const stk_loader *loader, stk_stage_stats *out, int n_most)
 {
-    if (!loader) return 0;
+    if (!loader || !out) return 0;
     const stk_dataset *dataset = loader->work.dataset;
     int64_t ns = 0, n_timed = 0;
     int n = 0;

@@ -299,6 +299,7 @@ stk_status stk_pack_write(const stk_dataset *dataset, const char *folder, const 
                           stk_pack_progress *result)
 {
     if (!dataset) return stk_fail(STK_INVALID, "there is no data set");
+    STK_NEED(result);
     stk_status status;
     packer *p = calloc(1, sizeof(*p));
     *result = (stk_pack_progress){0};

@@ -318,6 +318,7 @@ stk_status stk_video_get_info(const char *path, stk_video_info *out)
     stk_video_index index;
     bool was_stale = false;
     if (!path) return stk_fail(STK_INVALID, "'path' is NULL");
+    STK_NEED(out);
     STK_RETURN_IF_ERROR(stk_video_index_open(path, &index, &was_stale));
     stk_status status = STK_OK;
     if (index.problem) status = stk_fail(STK_CORRUPT, "'%s': %s", path, index.problem);

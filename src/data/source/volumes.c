@@ -296,6 +296,7 @@ stk_status stk_volume_get_info(const char *path, stk_volume_info *out)
 {
     stk_volume_file file;
     if (!path) return stk_fail(STK_INVALID, "'path' is NULL");
+    STK_NEED(out);
     STK_RETURN_IF_ERROR(stk_volume_open(path, false, &file));
     *out = (stk_volume_info){.shape = STK_SHAPE(file.side[0], file.side[1], file.side[2], file.n_channels),
                              .slope = file.slope,

@@ -42,6 +42,9 @@ stk_status stk_tokenizer_decode(const stk_tokenizer *t, const int32_t *ids, size
                                 size_t room, size_t *n_bytes)
 {
     if (!t) return stk_fail(STK_INVALID, "there is no tokenizer");
+    STK_NEED(n_bytes);
+    if (room > 0) STK_NEED(text);
+    if (n_ids > 0) STK_NEED(ids);
     const stk_vocab *vocab = stk_tokenizer_words(t);
     static const char separator[] = "<|endoftext|>";
     writer w = {text, room, 0};

@@ -173,6 +173,8 @@ stk_status stk_tokenizer_encode(const stk_tokenizer *t, const char *text, size_t
                                 size_t room, size_t *n_ids)
 {
     if (!t) return stk_fail(STK_INVALID, "there is no tokenizer");
+    STK_NEED(n_ids);
+    if (room > 0) STK_NEED(ids);
     stk_scratch scratch = {0};
     stk_span span = {(const uint8_t *)(text ? text : ""), text ? n_bytes : 0};
     stk_status status = stk_tokenizer_run(t, span, special, false, &scratch, ids, room, n_ids);

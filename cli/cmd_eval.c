@@ -33,7 +33,7 @@ static void print_metrics(const stk_run *run, const char *part, const stk_metric
         if (m->top5 >= 0) printf(", \"top5\": %.6g", m->top5);
         if (m->perplexity > 0) printf(", \"perplexity\": %.6g", m->perplexity);
         cli_json_values("", m);
-        printf("}\n");
+        printf(", \"skipped\": %lld}\n", (long long)stk_run_n_skipped(run));
         return;
     }
     cli_printf("%s, step %s: ", part, cli_count(stk_run_step(run), a));
@@ -43,6 +43,22 @@ static void print_metrics(const stk_run *run, const char *part, const stk_metric
         cli_printf("%s %s, ", m->value[i].name, cli_number_text(m->value[i].value, a));
     if (m->perplexity > 0) cli_printf("perplexity %s, ", cli_number_text(m->perplexity, a));
     cli_printf("loss %s on %s samples\n", cli_loss(m->loss, a), cli_count(m->n_samples, b));
+}
+
+static void list_skipped(const stk_run *run)
+{
+    for (int64_t i = 0; stk_run_skipped(run, i); i++)
+        fprintf(stderr, "        skipped %s\n", cli_shown(stk_run_skipped(run, i)));
+}
+
+static void print_skipped(const stk_run *run)
+{
+    char count[CLI_TEXT];
+    int64_t n = stk_run_n_skipped(run);
+    if (n == 0) return;
+    cli_printf("skipped %s record%s\n", cli_count(n, count), n == 1 ? "" : "s");
+    fflush(stdout); /* before the list, where both go to one place */
+    list_skipped(run);
 }
 
 static int run(const cli_verb *verb, int argc, char **argv)
@@ -77,9 +93,15 @@ static int run(const cli_verb *verb, int argc, char **argv)
         .set = list, .n_set = n, .checkpoint = cli_value(&args, "--checkpoint"), .on_event = on_event};
     stk_status status = stk_run_load(args.word[0], &run_options, &loaded);
     if (status == STK_OK) status = stk_run_evaluate(loaded, part, &metrics);
-    if (status == STK_OK) print_metrics(loaded, part, &metrics, cli_has(&args, "--json"));
+    int code = CLI_OK;
+    if (status == STK_OK)
+        print_metrics(loaded, part, &metrics, cli_has(&args, "--json"));
+    else
+        code = cli_fail();
+    if (status == STK_OK && !cli_has(&args, "--json")) print_skipped(loaded);
+    if (status != STK_OK) list_skipped(loaded);
     stk_run_close(loaded);
-    return status == STK_OK ? CLI_OK : cli_fail();
+    return code;
 }
 
 const cli_verb cli_eval = {"eval", "RUN [OPTION...]",

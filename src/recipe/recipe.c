@@ -72,6 +72,7 @@ static stk_status take_part(const stk_yaml_node *node, int i_part, stk_recipe_pa
     STK_RETURN_IF_ERROR(stk_recipe_take_order(node, part));
     part->cache = get(node, "cache");
     take_on_error(get(node, "on_error"), is_train, &part->on_error);
+    take_on_error(get(node, "on_error"), false, &part->eval_on_error);
     part->drop_remainder = remainder ? stk_yaml_is(node, "remainder", "drop") : is_train;
     if (is_train && remainder && !part->drop_remainder)
         return stk_yaml_fail(remainder, "training cannot keep the remainder: a step is compiled for full batches; with "
@@ -317,9 +318,9 @@ static stk_status understand(stk_recipe *recipe)
     for (int i = 0; i < STK_N_PARTS; i++)
         STK_RETURN_IF_ERROR(take_part(get(data, parts[i]), i, &recipe->part[i]));
     /* What is cut from train has its files, and so its policy, unless it says otherwise. */
-    const stk_yaml_node *valid = get(data, "valid"), *train_policy = get(get(data, "train"), "on_error");
-    if (recipe->part[STK_PART_VALID].share > 0 && !get(valid, "on_error"))
-        take_on_error(train_policy, false, &recipe->part[STK_PART_VALID].on_error);
+    stk_recipe_part *valid = &recipe->part[STK_PART_VALID];
+    if (valid->share > 0 && !get(valid->node, "on_error"))
+        valid->on_error = valid->eval_on_error = recipe->part[STK_PART_TRAIN].eval_on_error;
     STK_RETURN_IF_ERROR(take_model(yaml->root, recipe));
     return take_run(yaml->root, recipe);
 }

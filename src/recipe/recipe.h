@@ -26,7 +26,7 @@ typedef struct stk_recipe_part {
     stk_shard_policy shard_policy;
     int64_t window; /* of the shuffle; 0: everything */
     bool shuffle_once;
-    stk_error_policy on_error;
+    stk_error_policy on_error, eval_on_error;     /* eval_on_error: where the part is evaluated */
     const stk_yaml_node *cache;                   /* NULL: none */
     const stk_yaml_node *mixup, *cutmix, *masked; /* train only; NULL: not given */
     stk_yaml_node *index;                         /* its text: "auto", "none" or a path; NULL: not given */

@@ -271,6 +271,14 @@ const char *stk_run_skipped(const stk_run *run, int64_t i)
     return stk_trainer_skipped(run->trainer, i);
 }
 
+int64_t stk_run_n_skipped(const stk_run *run)
+{
+    if (!run) return 0;
+    stk_train_result result;
+    stk_trainer_get_result(run->trainer, &result);
+    return result.n_skipped;
+}
+
 const char *stk_run_saved(const stk_run *run)
 {
     if (!run) return NULL;
@@ -391,16 +399,20 @@ int64_t stk_run_step(const stk_run *run)
     return run->loaded_step;
 }
 
-/* The training data as evaluation sees it: all samples, those that fill no batch, too. Stages stay as they are. */
+/* The training data as evaluation sees it: all samples, those that fill no batch, too, and each once, so that none
+ * takes the place of one that is skipped unless samples are mixed or masked. Stages stay as they are. */
 static stk_status evaluate_train(stk_run *run, stk_metrics *out)
 {
     stk_dataset *whole = NULL;
     stk_recipe_part *part = &run->recipe->part[STK_PART_TRAIN];
-    bool drops = part->drop_remainder;
+    const stk_recipe_part trained = *part;
     part->drop_remainder = false;
+    if (!part->mixup && !part->cutmix && !part->masked) part->on_error = part->eval_on_error;
     stk_status status = stk_build_dataset(run->recipe, STK_PART_TRAIN, &whole);
-    part->drop_remainder = drops;
+    *part = trained;
+    stk_trainer_set_whole(run->trainer, whole);
     if (status == STK_OK) status = stk_trainer_evaluate(run->trainer, whole, out);
+    stk_trainer_set_whole(run->trainer, NULL);
     stk_dataset_free(whole);
     return status;
 }
@@ -408,6 +420,8 @@ static stk_status evaluate_train(stk_run *run, stk_metrics *out)
 stk_status stk_run_evaluate(stk_run *run, const char *part, stk_metrics *out)
 {
     if (!run) return stk_fail(STK_INVALID, "there is no run");
+    STK_NEED(part);
+    STK_NEED(out);
     const stk_dataset *dataset = NULL;
     if (run->recipe->record)
         return stk_fail(STK_INVALID, "the run was opened without its data, so there is nothing to evaluate on");

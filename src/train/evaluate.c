@@ -111,7 +111,8 @@ static stk_status add_ranks(stk_trainer *trainer, const stk_dataset *dataset, ev
 /* As recipes name it. */
 static const char *part_of(const stk_trainer *trainer, const stk_dataset *dataset)
 {
-    return dataset == trainer->config.valid ? "valid" : dataset == trainer->dataset ? "train" : "test";
+    if (dataset == trainer->config.valid) return "valid";
+    return dataset == trainer->dataset || dataset == trainer->whole ? "train" : "test";
 }
 
 stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)

@@ -337,6 +337,13 @@ stk_status stk_replicas_run(stk_trainer *trainer, int64_t n_epochs)
     return run_jobs(trainer, (replica_job){.n_epochs = n_epochs}, NULL);
 }
 
+void stk_trainer_set_whole(stk_trainer *trainer, const stk_dataset *whole)
+{
+    trainer->whole = whole;
+    for (int r = 1; r < trainer->n_replicas; r++)
+        trainer->replica[r - 1].trainer->whole = whole;
+}
+
 stk_status stk_trainer_evaluate(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)
 {
     if (!trainer) return stk_fail(STK_INVALID, "there is no trainer");

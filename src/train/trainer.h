@@ -25,6 +25,8 @@ size_t stk_trainer_planned(const stk_trainer *trainer);
  * trainer's. */
 void stk_trainer_count_copy(stk_trainer *trainer, size_t bytes);
 void stk_trainer_count_held(stk_trainer *trainer, size_t bytes);
+/* Another view of the training data, which errors of its evaluation then call train. Borrowed; NULL: none. */
+void stk_trainer_set_whole(stk_trainer *trainer, const stk_dataset *whole);
 /* Before tensors are filled from a checkpoint: those whose parts lie on several ranks get memory for the whole, until
  * the next run deals it out. On the first rank alone. */
 stk_status stk_trainer_make_room(stk_trainer *trainer);

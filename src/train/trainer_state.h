@@ -134,6 +134,7 @@ struct stk_trainer {
     int64_t n_epochs, n_batches, n_steps; /* of the whole run */
     stk_pixel_scale pixels;               /* of images that go to the device as u8; n 0: none (pixels.h) */
     stk_dataset *fed_dataset; /* the training data as batches hold them: u8, or a rank's rows; NULL: as they are */
+    const stk_dataset *whole; /* another view of the training data, to evaluate on; NULL: none */
     bool eval_is_u8;          /* so the program `eval` takes them */
     stk_memory *data_memory;  /* of all loaders; NULL before the first */
     stk_loader *loader;

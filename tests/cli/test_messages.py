@@ -150,6 +150,38 @@ def skipped_files_are_counted_once():
     refused([*train, "--set", "data.train.on_error=skip", "--set", "data.valid.on_error=fail"], 1, "many-torn", lines=None)
 
 
+def evaluation_skips():
+    """Each readable sample counts once, in the training data as well, and what was skipped is said."""
+    shutil.copytree("digits/train", "three-torn")
+    torn = [os.path.join("three-torn", c, sorted(os.listdir(f"three-torn/{c}"))[1]) for c in ("2", "5", "7")]
+    for path in torn:
+        os.truncate(path, os.path.getsize(path) // 2)
+    train = ["train", "small.yaml", "--set", "data.train.source.images=three-torn", "--epochs", "1", "--set"]
+    accepted([*train, "data.train.on_error=skip", "--out", "skips"], "skipped 3 records")
+    for part, policy, n in ((["--part", "train"], [], 197), ([], ["data.test.source.images=three-torn", "data.test.on_error=skip"], 197),
+                            (["--part", "train"], ["data.train.on_error=replace"], 200),
+                            (["--part", "train"], ["data.train.mixup=0.2"], 200)):
+        call = ["eval", "skips", *part, *[word for key in policy for word in ("--set", key)]]
+        told = json.loads(accepted([*call, "--json"]).stdout)
+        check((told["samples"], told["skipped"]) == (n, 3), f"{call}: {n} samples, and 3 skipped: {told}")
+        done = accepted(call)
+        check(f" on {n} samples\nskipped 3 records\n" in done.stdout, f"{call} says it at the end: {done.stdout}")
+        check(all(done.stderr.count(f"        skipped '{os.path.abspath(path)}'") == 1 for path in torn) and
+              done.stderr.count("\n") == 3, f"{call} lists them: {done.stderr}")
+    check(json.loads(accepted(["eval", "skips", "--json"]).stdout)["skipped"] == 0, "none of the test's")
+    check("skipped" not in accepted(["eval", "skips"]).stdout, "nothing is said of none")
+    accepted(["eval", "skips", "--part", "train", "--set", f"data.train.source.images={one_torn()}"], "skipped 1 record\n")
+    refused(["eval", "skips", "--part", "train", "--set", "data.train.on_error=fail"], 1, "three-torn",
+            "data.train.on_error: skip leaves it out", lines=None)
+
+
+def one_torn():
+    shutil.copytree("digits/train", "one-torn")
+    path = os.path.join("one-torn/4", os.listdir("one-torn/4")[0])
+    os.truncate(path, os.path.getsize(path) // 2)
+    return "one-torn"
+
+
 def machine():
     train = ["train", "small.yaml"]
     refused([*train, "--device", "rocm", "--out", "no-device"], 1, "no device 'rocm'", "cpu, reference")
@@ -257,6 +289,7 @@ recipes()
 names()
 data()
 skipped_files_are_counted_once()
+evaluation_skips()
 machine()
 slips()
 words_are_not_offered_for_themselves()

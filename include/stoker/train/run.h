@@ -90,7 +90,9 @@ STK_API int stk_run_n_ranks(const stk_run *run);
 STK_API void stk_run_stop(stk_run *run);
 STK_API void stk_run_close(stk_run *run); /* accepts NULL */
 
-/* The i-th skipped record as text; NULL past the end. Borrowed. */
+/* How many different records were skipped so far, in training and evaluation. */
+STK_API int64_t stk_run_n_skipped(const stk_run *run);
+/* The i-th of them as text, at most the first 100; NULL past the end. Borrowed. */
 STK_API const char *stk_run_skipped(const stk_run *run, int64_t i);
 /* The folder of the last checkpoint that this run has written or gone on from; NULL when there is none, or it is gone.
  * Borrowed until the next save. */

@@ -115,6 +115,19 @@ static const char *part_of(const stk_trainer *trainer, const stk_dataset *datase
     return dataset == trainer->dataset || dataset == trainer->whole ? "train" : "test";
 }
 
+static stk_status fail_empty(const stk_dataset *dataset, const stk_loader *loader)
+{
+    stk_loader_stats stats;
+    stk_loader_get_stats(loader, &stats);
+    if (stats.n_skipped == 0) return stk_fail(STK_INVALID, "there is nothing to evaluate on");
+    int64_t n = stk_dataset_count(dataset), i = 0;
+    while (stk_loader_skipped(loader, i + 1))
+        i++;
+    if (n < stats.n_skipped) n = stats.n_skipped;
+    return stk_fail(STK_CORRUPT, "none of the %lld record%s could be read, the last one %s", (long long)n,
+                    n == 1 ? "" : "s", stk_loader_skipped(loader, i));
+}
+
 stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, stk_metrics *out)
 {
     stk_status status;
@@ -159,7 +172,7 @@ stk_status stk_evaluate_rank(stk_trainer *trainer, const stk_dataset *dataset, s
     STK_TRY(read_runs(trainer, &n_unread, 0, &sums));
     STK_TRY(add_ranks(trainer, dataset, &sums, &n, &stopped));
     if (stopped) STK_TRY(stk_fail(STK_INTERRUPTED, "stopped while evaluating"));
-    if (n == 0) STK_TRY(stk_fail(STK_INVALID, "there is nothing to evaluate on"));
+    if (n == 0) STK_TRY(fail_empty(dataset, loader));
     double weight = stk_model_get_loss_weight(trainer->model).id >= 0 ? sums.weight : (double)n;
     *out = (stk_metrics){.loss = weight > 0 ? sums.loss / weight : 0, .accuracy = -1, .top5 = -1, .n_samples = n};
     if (trainer->has_classes) {

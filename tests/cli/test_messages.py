@@ -182,6 +182,27 @@ def one_torn():
     return "one-torn"
 
 
+def nothing_is_readable():
+    """The error says so, whether it is found when sizes are measured or when all has been tried."""
+    shutil.copytree("digits/test", "all-torn")
+    shutil.copytree("digits/train", "many-all-torn")
+    for name in "all-torn", "many-all-torn":
+        for folder, _, files in os.walk(name):
+            for file in files:
+                os.truncate(os.path.join(folder, file), 40)
+    known = "stages=[{decode: {channels: 1}}, {resize: 28}, {normalize: mnist}]"
+    accepted(["train", "small.yaml", "--epochs", "1", "--out", "whole"])
+    test = ["eval", "whole", "--set", "data.test.on_error=skip", "--set", "data.test.source.images=all-torn"]
+    none = ("none of the 40 records could be read, the last one '", "all-torn/")
+    refused(test, 1, *none, lines=1)
+    refused([*test, "--set", f"data.test.{known}"], 1, *none, lines=41)
+    for policy in "skip", "replace":
+        refused(["train", "small.yaml", "--out", "none", "--set", "data.train.source.images=all-torn", "--set",
+                 f"data.train.on_error={policy}"], 1, *none, lines=None)
+    refused([*test, "--set", "data.test.source.images=many-all-torn"], 1,
+            "none of 100 records that were tried, of 200, could be read, the last one '", lines=1)
+
+
 def machine():
     train = ["train", "small.yaml"]
     refused([*train, "--device", "rocm", "--out", "no-device"], 1, "no device 'rocm'", "cpu, reference")
@@ -290,6 +311,7 @@ names()
 data()
 skipped_files_are_counted_once()
 evaluation_skips()
+nothing_is_readable()
 machine()
 slips()
 words_are_not_offered_for_themselves()

@@ -57,6 +57,17 @@ static stk_status measure_record(const stk_dataset *dataset, stk_order_place pla
     return STK_OK;
 }
 
+/* The first n records were tried; fewer than all of them where another error or STK_MAX_TRIES ended that. */
+static void fail_all(stk_status status, int64_t n, int64_t n_records)
+{
+    if (n == n_records)
+        stk_fail_prefix(status, "none of the %lld record%s could be read, the last one ", (long long)n,
+                        n == 1 ? "" : "s");
+    else if (n == STK_MAX_TRIES)
+        stk_fail_prefix(status, "none of %lld records that were tried, of %lld, could be read, the last one ",
+                        (long long)n, (long long)n_records);
+}
+
 stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[STK_MAX_FIELDS],
                              char name[STK_RECORD_NAME_BYTES])
 {
@@ -76,13 +87,15 @@ stk_status stk_dataset_probe(const stk_dataset *dataset, stk_field_type types[ST
     STK_RETURN_IF_ERROR(stk_dataset_enter_memory(dataset, &own));
     /* Where records may be skipped the first good one serves. */
     int64_t n_tries = dataset->on_error != STK_ON_ERROR_STOP ? STK_MAX_TRIES : 1;
-    for (int64_t n = 0; n < n_tries && n < dataset->order.count; n++) {
+    int64_t n = 0;
+    for (; n < n_tries && n < dataset->order.count; n++) {
         stk_order_place place = stk_order_map(&dataset->order, NULL, 0, n);
         status = measure_record(dataset, place, &reader, types);
         if (status == STK_OK) stk_source_name(source, place.i_record, place.epoch, name, STK_RECORD_NAME_BYTES);
         if (status != STK_OK) stk_dataset_fail_record(dataset, status, place);
         if (status == STK_OK || !stk_record_can_skip(status)) break;
     }
+    if (status != STK_OK && dataset->on_error != STK_ON_ERROR_STOP) fail_all(status, n, dataset->order.count);
     stk_reader_free(&reader, source);
     stk_dataset_leave_memory(own);
     return status;

@@ -75,6 +75,9 @@ static void print_memory(const stk_memory_plan *p)
                    p->micro_batch);
     if (p->slowdown > 1.005)
         cli_printf("  to fit into the limit, a step takes about %.2fx the time of one without\n", p->slowdown);
+    if (p->n_fewest > 0 && p->n_fewest < p->n_micro)
+        cli_printf("  with fewer parts, %" PRId64 ", it would take about %.2fx, for what is computed twice then\n",
+                   p->n_fewest, p->fewest_slowdown);
 }
 
 static void print_speed(const stk_memory_plan *p, const stk_device_speed *speed)
@@ -164,6 +167,8 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
     printf(", \"checkpoint_copy_bytes\": %zu", p->checkpoint_copy_bytes);
     printf(", \"n_kept\": %" PRId64 ", \"n_recomputed\": %" PRId64 ", \"slowdown\": ", p->n_kept, p->n_recomputed);
     cli_json_number(stdout, p->slowdown);
+    printf(", \"n_fewest\": %" PRId64 ", \"fewest_slowdown\": ", p->n_fewest);
+    cli_json_number(stdout, p->fewest_slowdown);
     printf(", \"n_groups\": %d", p->n_groups);
     printf(", \"flops\": %.0f, \"recompute_flops\": %.0f, \"bytes\": %.0f", p->flops, p->recompute_flops, p->bytes);
     printf(", \"flops_per_s\": %.4g, \"bytes_per_s\": %.4g, \"limit_s\": %.4g, \"expected_s\": %.4g",

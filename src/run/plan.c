@@ -69,6 +69,8 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     out->batch = batch;
     out->micro_batch = choice.micro;
     out->slowdown = choice.slowdown;
+    out->n_fewest = choice.n_fewest;
+    out->fewest_slowdown = choice.fewest_slowdown;
     out->pipeline_bytes = trainer->reserved_bytes;
     if (!out->pipeline_bytes) STK_TRY(stk_memory_ask_pipeline(trainer, &least, &out->pipeline_bytes));
     if (speed) out->expected_s = stk_program_expect_s(program, speed);

@@ -1,12 +1,16 @@
 /* How a step is made to fit into its memory: parts of the batch, and what is recomputed in the backward pass.
  *
- * For each number of parts that divides the batch, the engine plans a clone of the step with as little recomputed as
- * fits. What takes least time is taken, by a model that counts operations, 6 for each byte moved and 200,000 for each
- * kernel's start; more parts are taken only where that gains 1 % or more, which is as well as the model knows. More
- * parts than are needed with no more recomputed than without a limit are not looked at. The effective batch, and so the
- * training, stays the same; but batch norms take their statistics from each part: networks that have them are divided
- * only when the user says so. So are those whose loss compares the rows of a batch with each other. Before any of this,
- * ranks share the optimiser's state out, where they may.
+ * For each number of parts, the engine plans a clone of the step with as little recomputed as fits. What takes least
+ * time is taken, by a model that counts operations, 6 for each byte moved and 200,000 for each kernel's start; more
+ * parts are taken only where that gains 1 % or more, which is as well as the model knows, and where less is recomputed
+ * or fewer rows are computed twice for it. Parts that do not divide the batch do some rows twice. More parts than are
+ * needed with no more recomputed than without a limit are not looked at. The effective batch, and so the training,
+ * stays the same; but batch norms take their statistics from each part: networks that have them are divided only when
+ * the user says so. So are those whose loss compares the rows of a batch with each other. Before any of this, ranks
+ * share the optimiser's state out, where they may.
+ *
+ * The input pipeline comes before recomputing, but not before fewer parts: where it needs no more than its least for
+ * them, it has that, and half of what the plan leaves.
  */
 #include "base/error.h"
 #include "graph/graph.h"
@@ -25,6 +29,9 @@ bool stk_memory_has_batch_norm(const stk_trainer *trainer)
 
 /* Which more parts must bring. */
 #define LEAST_GAIN 0.01
+
+/* Of sums of operations. */
+#define ROUNDING 1e-6
 
 static double step_cost(const stk_program_info *info)
 {
@@ -63,72 +70,143 @@ static stk_status refuse(const stk_trainer *trainer, int64_t micro)
                     stk_error_text(), (long long)micro);
 }
 
-/* STK_NO_MEMORY: nothing fits next to what is reserved; *last: the least part that was tried. */
-static stk_status search(stk_trainer *trainer, int64_t batch, const stk_program_info *unlimited, stk_memory_choice *out,
-                         int64_t *last)
-{
+/* A way to fit. */
+typedef struct way {
+    stk_memory_choice choice;
     stk_program_info info;
-    double best = 0;
-    bool undivided = stk_memory_has_batch_norm(trainer) || stk_model_is_embedding(trainer->model);
-    for (int64_t n = 1; n <= batch && (n == 1 || !undivided); n++) {
-        if (batch % n != 0) continue;
-        stk_status status = plan_parts(trainer, batch, batch / n, &info);
-        *last = batch / n;
+    double cost; /* 0: none */
+} way;
+
+/* What is computed, as a multiple of the batch: more than 1 where parts do not divide it. */
+static double rows_done(const stk_memory_choice *choice, int64_t batch)
+{
+    return (double)(choice->micro * choice->n_micro) / (double)batch;
+}
+
+/* Recomputed for each row, so that rows computed twice do not count. */
+static double recomputed(const way *w, int64_t batch)
+{
+    return w->info.recompute_flops / rows_done(&w->choice, batch);
+}
+
+/* Whether a way of more parts is worth it. */
+static bool is_better(const way *w, const way *best, int64_t batch)
+{
+    if (best->cost == 0) return true;
+    bool saves = recomputed(w, batch) < (1 - ROUNDING) * recomputed(best, batch) ||
+                 rows_done(&w->choice, batch) < rows_done(&best->choice, batch);
+    return saves && w->cost < (1 - LEAST_GAIN) * best->cost;
+}
+
+/* The best of at most that many parts. STK_NO_MEMORY: nothing fits next to what is reserved; *last: the least part that
+ * was tried. */
+static stk_status search(stk_trainer *trainer, int64_t batch, int64_t most_parts, const stk_program_info *unlimited,
+                         way *best, int64_t *last)
+{
+    *best = (way){0};
+    stk_memory_choice fewest = {0};
+    for (int64_t n = 1; n <= most_parts; n++) {
+        way w = {.choice = {.micro = (batch + n - 1) / n, .n_micro = n}};
+        if ((batch + w.choice.micro - 1) / w.choice.micro != n) continue; /* fewer parts have that size */
+        stk_status status = plan_parts(trainer, batch, w.choice.micro, &w.info);
+        *last = w.choice.micro;
         if (status == STK_NO_MEMORY) continue;
         STK_RETURN_IF_ERROR(status);
-        if (best == 0 || step_cost(&info) < (1 - LEAST_GAIN) * best) {
-            best = step_cost(&info);
-            *out = (stk_memory_choice){batch / n, n, best / step_cost(unlimited)};
-        }
-        if (info.recompute_flops <= unlimited->recompute_flops) break;
+        w.cost = step_cost(&w.info);
+        w.choice.slowdown = w.cost / step_cost(unlimited);
+        if (!fewest.n_micro) fewest = w.choice;
+        if (is_better(&w, best, batch)) *best = w;
+        bool may_gain = rows_done(&w.choice, batch) * (1 - LEAST_GAIN) > 1;
+        if (recomputed(&w, batch) <= (1 + ROUNDING) * unlimited->recompute_flops && !may_gain) break;
     }
-    return best > 0 ? STK_OK : STK_NO_MEMORY;
+    best->choice.n_fewest = fewest.n_micro;
+    best->choice.fewest_slowdown = fewest.slowdown;
+    return best->cost > 0 ? STK_OK : STK_NO_MEMORY;
+}
+
+static size_t planned_bytes(const stk_program_info *info)
+{
+    return info->arena_bytes + info->variable_bytes + info->program_bytes;
+}
+
+/* Half of what a plan next to the pipeline's least leaves is the pipeline's, as much as it wants; the plan stays. */
+static stk_status give_rest(stk_trainer *trainer, int64_t batch, int64_t micro, const stk_program_info *info,
+                            size_t wanted)
+{
+    stk_program_info again;
+    size_t least = trainer->reserved_bytes, used = least + planned_bytes(info);
+    size_t limit = trainer->config.memory_limit_bytes, rest = limit > used ? (limit - used) / 2 : 0;
+    trainer->reserved_bytes += rest < wanted - least ? rest : wanted - least;
+    stk_status status = plan_parts(trainer, batch, micro, &again);
+    if (status == STK_NO_MEMORY || (status == STK_OK && again.recompute_flops > info->recompute_flops))
+        trainer->reserved_bytes = least;
+    return status == STK_NO_MEMORY ? STK_OK : status;
 }
 
 /* Whether the plan leaves so much of the limit that no input pipeline has to be asked for what it needs. */
 static bool is_ample(const stk_trainer *trainer, const stk_program_info *info)
 {
     size_t limit = trainer->config.memory_limit_bytes, left = limit / 4 > AMPLE_BYTES ? limit / 4 : AMPLE_BYTES;
-    size_t planned = info->arena_bytes + info->variable_bytes + info->program_bytes;
     size_t piece = stk_engine_device(trainer->engine)->most_piece_bytes;
-    return left < limit && planned <= limit - left && (!piece || info->arena_bytes <= piece);
+    return left < limit && planned_bytes(info) <= limit - left && (!piece || info->arena_bytes <= piece);
 }
 
 static stk_status search_limit(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
 {
     stk_program_info unlimited;
+    way best, slim; /* next to what the pipeline wants, and next to its least */
     int64_t last = batch;
-    size_t least;
+    size_t least, wanted;
     STK_RETURN_IF_ERROR(plan_unlimited(trainer, batch, batch, &unlimited));
     if (is_ample(trainer, &unlimited)) return STK_OK;
-    STK_RETURN_IF_ERROR(stk_memory_ask_pipeline(trainer, &least, &trainer->reserved_bytes));
-    stk_status status = search(trainer, batch, &unlimited, out, &last);
-    if (status == STK_NO_MEMORY && least < trainer->reserved_bytes) {
+    STK_RETURN_IF_ERROR(stk_memory_ask_pipeline(trainer, &least, &wanted));
+    bool undivided = stk_memory_has_batch_norm(trainer) || stk_model_is_embedding(trainer->model);
+    int64_t most_parts = undivided ? 1 : batch;
+    trainer->reserved_bytes = wanted;
+    stk_status status = search(trainer, batch, most_parts, &unlimited, &best, &last);
+    if (status != STK_OK && status != STK_NO_MEMORY) return status;
+    if (status == STK_OK) most_parts = best.choice.n_micro - 1;
+    if (least < wanted && most_parts > 0) {
         trainer->reserved_bytes = least;
-        status = search(trainer, batch, &unlimited, out, &last);
+        stk_status other = search(trainer, batch, most_parts, &unlimited, &slim, &last);
+        if (other != STK_OK && other != STK_NO_MEMORY) return other;
+        if (other == STK_OK && (status == STK_NO_MEMORY || !is_better(&best, &slim, batch))) {
+            *out = slim.choice;
+            return give_rest(trainer, batch, slim.choice.micro, &slim.info, wanted);
+        }
+        if (other == STK_OK) best.choice.n_fewest = slim.choice.n_fewest;
+        if (other == STK_OK) best.choice.fewest_slowdown = slim.choice.fewest_slowdown;
+        trainer->reserved_bytes = status == STK_OK ? wanted : least;
     }
-    return status == STK_NO_MEMORY ? refuse(trainer, last) : status;
+    if (status == STK_NO_MEMORY) return refuse(trainer, last);
+    *out = best.choice;
+    return STK_OK;
 }
 
 /* Where the user has chosen the parts, too, the pipeline does with the least if it must. */
 static stk_status fit_parts(stk_trainer *trainer, int64_t batch, int64_t micro)
 {
     stk_program_info info;
-    size_t least;
+    size_t least, wanted;
     STK_RETURN_IF_ERROR(plan_unlimited(trainer, batch, micro, &info));
     if (is_ample(trainer, &info)) return STK_OK;
-    STK_RETURN_IF_ERROR(stk_memory_ask_pipeline(trainer, &least, &trainer->reserved_bytes));
-    if (least == trainer->reserved_bytes) return STK_OK;
+    STK_RETURN_IF_ERROR(stk_memory_ask_pipeline(trainer, &least, &wanted));
+    trainer->reserved_bytes = wanted;
+    if (least == wanted) return STK_OK;
     stk_status status = plan_parts(trainer, batch, micro, &info);
-    if (status == STK_NO_MEMORY) trainer->reserved_bytes = least;
-    return status == STK_NO_MEMORY ? STK_OK : status;
+    if (status != STK_NO_MEMORY) return status;
+    trainer->reserved_bytes = least;
+    status = plan_parts(trainer, batch, micro, &info);
+    if (status == STK_NO_MEMORY) return STK_OK; /* whoever compiles it says so */
+    STK_RETURN_IF_ERROR(status);
+    return give_rest(trainer, batch, micro, &info, wanted);
 }
 
 static stk_status choose(stk_trainer *trainer, int64_t batch, stk_memory_choice *out)
 {
     const stk_trainer_config *config = &trainer->config;
     int64_t micro = config->micro_batch;
-    *out = (stk_memory_choice){batch, 1, 1};
+    *out = (stk_memory_choice){.micro = batch, .n_micro = 1, .slowdown = 1};
     if (config->accumulate > 0) {
         if (micro > 0) return stk_fail(STK_INVALID, "micro_batch and accumulate say the same twice: give one of them");
         if (config->accumulate > batch)
@@ -141,7 +219,7 @@ static stk_status choose(stk_trainer *trainer, int64_t batch, stk_memory_choice 
                         (long long)batch);
     trainer->reserved_bytes = 0;
     if (micro > 0) {
-        *out = (stk_memory_choice){micro, (batch + micro - 1) / micro, 1};
+        *out = (stk_memory_choice){.micro = micro, .n_micro = (batch + micro - 1) / micro, .slowdown = 1};
         return config->memory_limit_bytes ? fit_parts(trainer, batch, micro) : STK_OK;
     }
     return config->memory_limit_bytes ? search_limit(trainer, batch, out) : STK_OK;

@@ -42,6 +42,8 @@ typedef struct stk_begun_step {
 typedef struct stk_memory_choice {
     int64_t micro, n_micro; /* samples in a part of the batch, and how many parts */
     double slowdown;        /* estimate, compared with a step without a limit */
+    int64_t n_fewest;       /* parts that would do, if it took longer; 0: not looked for */
+    double fewest_slowdown;
 } stk_memory_choice;
 
 /* Programs and models for batches of different shapes; see train/shapes.h. */

@@ -43,8 +43,10 @@ typedef struct stk_memory_plan {
     double flops, bytes, recompute_flops; /* of a step: operations, memory traffic at least; what is recomputed */
     int n_groups;                         /* of fused element-wise ops */
     double slowdown;                      /* of fitting into the limit, by a rough model; 1: none */
-    double expected_s;                    /* of a step; 0 where no speed was given */
-    stk_layer_bytes *layer;               /* owned: stk_memory_plan_free */
+    int64_t n_fewest;       /* parts that fit, if a step takes longer; 0: no limit, or nothing to choose */
+    double fewest_slowdown; /* with those */
+    double expected_s;      /* of a step; 0 where no speed was given */
+    stk_layer_bytes *layer; /* owned: stk_memory_plan_free */
     int n_layers;
 } stk_memory_plan;
 STK_API void stk_memory_plan_free(stk_memory_plan *plan);

@@ -69,7 +69,7 @@ def main():
             if not taken:
                 print(f"{case}: {sizes} at {share:.0%}: refused", flush=True)
                 continue
-            times = {n: step_ms(args, recipe, limit, n) for n in (1, 2, 4, 8, 16, 32, 64) if n <= sizes["batch"]}
+            times = {n: step_ms(args, recipe, limit, n) for n in sorted({1, 2, 4, 8, 16, 32, 64, taken[1]}) if n <= sizes["batch"]}
             fits = {n: t for n, t in times.items() if t}
             ratio = fits[taken[1]] / min(fits.values())
             print(f"{case}: {sizes} at {share:.0%}: {taken[1]} parts, {ratio:.2f}x of the fastest; ms by parts: {fits}", flush=True)

@@ -2,9 +2,9 @@
  *
  * For each number of parts, the engine plans a clone of the step with as little recomputed as fits. What takes least
  * time is taken, by a model that counts operations, 6 for each byte moved and 200,000 for each kernel's start; more
- * parts are taken only where that gains 1 % or more, which is as well as the model knows, and where less is recomputed
- * or fewer rows are computed twice for it. Parts that do not divide the batch do some rows twice. More parts than are
- * needed with no more recomputed than without a limit are not looked at. The effective batch, and so the training,
+ * parts are taken only where less is recomputed or fewer rows are computed twice for it, and where that gains 5 % or
+ * more: what small kernels lose is not in the model. Parts that do not divide the batch do some rows twice. More parts
+ * than are needed with no more recomputed than without a limit are not looked at. The effective batch, and so training,
  * stays the same; but batch norms take their statistics from each part: networks that have them are divided only when
  * the user says so. So are those whose loss compares the rows of a batch with each other. Before any of this, ranks
  * share the optimiser's state out, where they may.
@@ -28,7 +28,7 @@ bool stk_memory_has_batch_norm(const stk_trainer *trainer)
 #define AMPLE_BYTES ((size_t)256 << 20)
 
 /* Which more parts must bring. */
-#define LEAST_GAIN 0.01
+#define LEAST_GAIN 0.05
 
 /* Of sums of operations. */
 #define ROUNDING 1e-6

@@ -63,7 +63,8 @@ stk_status stk_checkpoint_pick(const char *run_dir, const char *which, char *pat
  * the caller frees; may be NULL, as may state. */
 stk_status stk_checkpoint_load(const char *path, const stk_named_tensor *tensors, size_t n_tensors, bool optimizer,
                                stk_train_state *state, char **recipe);
-/* Adds the records that a run had left out when it was saved. After a failure some may be there. */
+/* Adds the records that a run had left out when it saved this checkpoint, which has been loaded, and so checked. After
+ * a failure some may be there. */
 stk_status stk_checkpoint_load_skipped(const char *path, stk_skipped *into);
 
 #endif

@@ -129,39 +129,27 @@ done:
     return status;
 }
 
-/* state.json of the open parts. The caller frees its data. */
-static stk_status read_text(const stk_input *part, stk_span *out)
+/* state.json of the open parts. */
+static stk_status read_state(const stk_input *part, stk_train_state *state, char **recipe)
 {
     const stk_input *file = &part[STK_MANIFEST_FILES - 1];
     uint8_t *bytes = malloc((size_t)file->n_bytes + 1);
     if (!bytes) return stk_fail_memory((size_t)file->n_bytes);
-    *out = (stk_span){bytes, (size_t)file->n_bytes};
-    stk_status status = stk_input_read(file, 0, bytes, out->n);
-    if (status != STK_OK) free(bytes);
-    return status;
-}
-
-static stk_status read_state(const stk_input *part, stk_train_state *state, char **recipe)
-{
-    stk_span text;
-    STK_RETURN_IF_ERROR(read_text(part, &text));
-    stk_status status = stk_state_from_json(text, state, recipe);
-    free((void *)(uintptr_t)text.data);
+    stk_status status = stk_input_read(file, 0, bytes, (size_t)file->n_bytes);
+    if (status == STK_OK) status = stk_state_from_json((stk_span){bytes, (size_t)file->n_bytes}, state, recipe);
+    free(bytes);
     return status;
 }
 
 stk_status stk_checkpoint_load_skipped(const char *path, stk_skipped *into)
 {
-    stk_input part[STK_MANIFEST_FILES];
+    char name[4096];
     stk_span text;
-    STK_RETURN_IF_ERROR(open_parts(path, part));
-    stk_status status = read_text(part, &text);
-    if (status == STK_OK) {
-        status = stk_skipped_from_json(text, into);
-        free((void *)(uintptr_t)text.data);
-    }
-    close_parts(part);
-    return status == STK_OK ? status : stk_fail_prefix(status, "'%s/%s': ", path, stk_manifest_names[2]);
+    STK_RETURN_IF_ERROR(stk_path_join(name, sizeof(name), path, stk_manifest_names[STK_MANIFEST_FILES - 1]));
+    STK_RETURN_IF_ERROR(stk_file_load(name, &text));
+    stk_status status = stk_skipped_from_json(text, into);
+    stk_file_unload(text);
+    return status == STK_OK ? status : stk_fail_prefix(status, "'%s': ", name);
 }
 
 stk_status stk_checkpoint_check(const char *dir)

@@ -9,6 +9,7 @@
 struct cli_gpus {
     stk_watch_nvml nvml;
     stk_watch_facts facts;
+    bool is_asked; /* for that library: what is missing is said */
     stk_watch_links link[STK_WATCH_MOST_GPUS];
 };
 
@@ -17,6 +18,7 @@ cli_gpus *cli_gpus_open(const char *library)
     static const stk_watch_root root;
     cli_gpus *gpus = calloc(1, sizeof(*gpus));
     if (!gpus) return NULL;
+    gpus->is_asked = library != NULL;
     if (stk_watch_nvml_open(&gpus->nvml, library, &root, &gpus->facts) != STK_OK) gpus->nvml.n_gpus = 0;
     for (int i = 0; i < gpus->nvml.n_gpus; i++)
         stk_watch_links_read(&gpus->nvml, i, &gpus->link[i]);
@@ -78,6 +80,8 @@ static void print_ways(const cli_gpus *gpus)
 
 void cli_gpus_print(const cli_gpus *gpus)
 {
+    const char *missing = gpus ? stk_watch_facts_get(&gpus->facts, "missing", 0) : NULL;
+    if (gpus && gpus->nvml.n_gpus == 0 && gpus->is_asked && missing) cli_warn("%s", cli_shown(missing));
     if (!gpus || gpus->nvml.n_gpus == 0) return;
     cli_printf("GPUs, as NVIDIA's driver numbers them\n");
     for (int i = 0; i < gpus->nvml.n_gpus; i++)

@@ -53,10 +53,10 @@ stk_status stk_watch_replay(stk_watch *watch, const char *path)
     memset(watch, 0, sizeof(*watch));
     STK_TRY(stk_watch_history_open(&watch->history));
     STK_TRY(stk_file_read(path, &text, &capacity, &n));
-    STK_TRY(stk_watch_record_parse((const char *)text, n, &watch->sampler.facts, add_sample, watch));
+    status = stk_watch_record_parse((const char *)text, n, &watch->sampler.facts, add_sample, watch);
+    if (status != STK_OK) stk_fail_prefix(status, "'%s': ", path);
 done:
     free(text);
-    if (status != STK_OK) stk_fail_prefix(status, "'%s': ", path);
     if (status != STK_OK) stk_watch_close(watch);
     return status;
 }

@@ -142,7 +142,7 @@ def joined_gpus():
                    **{f"FAKE_NVML_{name}": str(value) for name, value in settings.items()})
         accepted(["devices", "--nvml", played], "processor", env=env)
         json.loads(accepted(["devices", "--nvml", played, "--json"], env=env).stdout)
-    accepted(["devices", "--nvml", "/nowhere.so"], "processor")
+    check("no '/nowhere.so'" in accepted(["devices", "--nvml", "/nowhere.so"], "processor").stderr, "a library that is not there is said")
 
 
 def serves_gpus():

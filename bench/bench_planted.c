@@ -1,10 +1,10 @@
 /* A command whose time is known but for the machine's noise: a stretch of work, and a planted part more of it or of
  * sleep. For tools/bench_truth.py.
  *
- * usage: bench_planted [ROUNDS [EXTRA work|sleep|scatter]]
+ * usage: bench_planted [ROUNDS [EXTRA work|sleep|scatter|print]]
  *
  * ROUNDS: of some 0.1 ms each; EXTRA: a share, 0.02. scatter: sleeps for ROUNDS * 0.1 ms * exp(EXTRA * z), z normal and
- * drawn anew in each run. Work is multiplications that wait for each other, and a walk
+ * drawn anew in each run; print: only prints that time. Work is multiplications that wait for each other, and a walk
  * through memory in the second-level cache.
  */
 #include <math.h>
@@ -44,9 +44,13 @@ int main(int argc, char **argv)
     double rounds = argc > 1 ? atof(argv[1]) : 300, extra = argc > 3 ? atof(argv[2]) : 0;
     bool sleeps = argc > 3 && !strcmp(argv[3], "sleep");
     int64_t begin = stk_clock_ns();
-    if (argc > 3 && !strcmp(argv[3], "scatter")) {
+    if (argc > 3 && (!strcmp(argv[3], "scatter") || !strcmp(argv[3], "print"))) {
         stk_rng rng = stk_rng_make((uint64_t)begin, 0, 0, 0);
-        pause_s(rounds * 1e-4 * exp(extra * (double)stk_rng_normal(&rng)));
+        double s = rounds * 1e-4 * exp(extra * (double)stk_rng_normal(&rng));
+        if (!strcmp(argv[3], "print"))
+            printf("%.6f ms\n", s * 1e3);
+        else
+            pause_s(s);
         return 0;
     }
     volatile uint64_t sink = work(sleeps ? rounds : rounds * (1 + extra));

@@ -29,6 +29,9 @@ static const cli_option options[] = {
     {"--better", "less|more", "which numbers are better; default: less for times and s/..., else more"},
     {"--peak", "N", "what cannot be exceeded, in that unit: a number beyond it is an error"},
     {"--precision", "P%", "until the 95 % interval of the median is +-P % or narrower; default: 1%"},
+    {"--until", "interval|entropy",
+     "what ends it: intervals that are narrow enough, or that more runs tell little new of how figures scatter; "
+     "default: interval"},
     {"--seconds", "S", "time for all, with warm-up; default: 60"},
     {"--runs", "N", "runs at least, of each command; default: 10"},
     {"--most-runs", "N", "runs at most; default: 1000"},
@@ -114,7 +117,12 @@ static bool read_precision(const cli_args *args, double *out)
 static bool read_plan(const cli_args *args, stk_bench_plan *plan)
 {
     int64_t seconds, runs, most, warmups, seed;
+    const char *until = cli_value(args, "--until");
     *plan = stk_bench_plan_default();
+    if (until && strcmp(until, "interval") != 0 && strcmp(until, "entropy") != 0) {
+        cli_usage(args->verb, "option '--until' must be interval or entropy, not '%s'", until);
+        return false;
+    }
     if (!read_precision(args, &plan->precision) || !cli_number(args, "--seconds", 1, 1000000, 60, &seconds) ||
         !cli_number(args, "--runs", 1, 2000, plan->least_rounds, &runs) ||
         !cli_number(args, "--most-runs", 1, 2000, runs > 1000 ? 2000 : 1000, &most) ||
@@ -133,6 +141,7 @@ static bool read_plan(const cli_args *args, stk_bench_plan *plan)
     if (plan->most_warmups < (int)warmups || warmups == 0) plan->most_warmups = (int)warmups;
     plan->seed = (uint64_t)seed;
     plan->counts_marked = cli_has(args, "--count-marked");
+    plan->by_entropy = until && !strcmp(until, "entropy");
     plan->may_fail = cli_has(args, "--ignore-failure");
     plan->shows_output = cli_has(args, "--show-output");
     return true;

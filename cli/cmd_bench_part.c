@@ -4,7 +4,8 @@
 #include "bench/part.h"
 #include "cli.h"
 
-static const cli_option options[] = {{"--device", "DEVICE", "for matmul and conv; default: cpu"},
+static const cli_option options[] = {{"--device", "DEVICE", "for matmul, conv and copy; default: cpu"},
+                                     {"--to", "DEVICE", "for copy: another device of the same kind"},
                                      {"--threads", "N", "default: as many as cores"},
                                      {"--seconds", "S", "of work; default: 0.3"},
                                      {"--folder", "DIR", "for storage; default: the working folder"},
@@ -33,6 +34,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_number(&args, "--threads", 1, 1024, 0, &n_threads)) return CLI_USAGE;
     setting.n_threads = (int)n_threads;
     setting.device = cli_value(&args, "--device");
+    setting.other = cli_value(&args, "--to");
     setting.folder = cli_value(&args, "--folder");
     const char *seconds = cli_value(&args, "--seconds");
     char *end = NULL;

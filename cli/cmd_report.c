@@ -17,6 +17,9 @@
 enum { PATH_BYTES = 4096 };
 
 static const cli_option options[] = {{"--bench", NULL, "the folders are results of 'stoker bench'"},
+                                     {"--prices", "FILE",
+                                      "with --bench: what the work costs by this file of prices (stoker bench cost), "
+                                      "on the page or in Markdown"},
                                      {"--out", "FILE",
                                       "the HTML file, or with --bench a table by the ending .md, .csv or .json; "
                                       "default: report.html in the run's folder, or here for several runs"},
@@ -130,14 +133,21 @@ static int print_page(const char *html, int n_runs, const char *option, const ch
 static stk_status write_bench(const cli_args *args, const char *html)
 {
     static stk_bench_kept kept[STK_BENCH_MOST_PAGE];
+    static stk_bench_prices told;
+    const char *path = cli_value(args, "--prices");
+    const stk_bench_prices *prices = path ? &told : NULL;
     stk_status status = STK_OK;
     int n = 0;
     if (args->n_words > STK_BENCH_MOST_PAGE)
         return stk_fail(STK_INVALID, "a page is of 1 to %d results, not %d", STK_BENCH_MOST_PAGE, args->n_words);
     for (; n < args->n_words && status == STK_OK; n++)
         status = stk_bench_kept_read(args->word[n], &kept[n]);
+    if (status == STK_OK && prices) status = stk_bench_prices_read(path, &told);
+    if (status == STK_OK && prices) status = stk_bench_prices_fill(&told, kept, n);
     if (status == STK_OK)
-        status = stk_bench_is_table(html) ? stk_bench_table_write(kept, n, html) : stk_bench_page_write(kept, n, html);
+        status = stk_bench_is_table(html) ? stk_bench_table_write(kept, n, prices, html)
+                                          : stk_bench_page_write(kept, n, prices, html);
+    if (prices) stk_bench_prices_free(&told);
     for (int i = 0; i < n; i++)
         stk_bench_kept_free(&kept[i]);
     return status;
@@ -159,6 +169,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (n >= (int)sizeof(html)) return cli_usage(verb, "the file's name is too long");
     if (cli_has(&args, "--bench") && stk_bench_is_table(html) && (png || pdf))
         return cli_usage(verb, "a table is no page: '--png' and '--pdf' go with an HTML file");
+    if (cli_value(&args, "--prices") && !cli_has(&args, "--bench"))
+        return cli_usage(verb, "option '--prices' goes with '--bench'");
     stk_status status =
         cli_has(&args, "--bench") ? write_bench(&args, html) : stk_report_write(args.word, args.n_words, html);
     if (status != STK_OK) return cli_fail();

@@ -2,7 +2,8 @@
 """Whether `stoker bench` is right: commands with a planted difference, which it must tell or not; intervals, which must hold the
 long-run value as often as they say; and disturbances, which it must name. ./dev bench-truth runs it; it goes on where it stopped.
 
-usage: bench_truth.py BUILD [--budget SECONDS] [--only differences|coverage|spoilers|beside] [--again] [--table FILE]
+usage: bench_truth.py BUILD [--budget SECONDS] [--only differences|coverage|spoilers|beside|inside] [--again] [--table FILE]
+STOKER_TORCH: a Python with PyTorch, whose training is timed alone and inside stoker bench (inside); STOKER_DATA: with mnist/.
 
 Trials are drawn in one fixed order, so that those of an unfinished table are as good as any others. They are kept in
 BUILD/bench-truth.jsonl, with what they were measured with: after a change of the program or the machine it begins anew.
@@ -10,6 +11,7 @@ BUILD/bench-truth.jsonl, with what they were measured with: after a change of th
 import argparse
 import hashlib
 import json
+import math
 import os
 import random
 import shutil
@@ -24,19 +26,20 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import meter  # noqa: E402: the path comes first
 
 SHARES, KINDS = (0, 0.01, 0.02, 0.05, 0.1), ("work", "sleep")
-N_EACH, N_COVERAGE, N_SPOILERS, N_BESIDE = 25, 200, 20, 20
+N_EACH, N_BLOCKS, N_BLOCK, N_SPOILERS, N_BESIDE, N_NVBENCH, N_INSIDE = 25, 10, 20, 20, 20, 6, 10
 SPOILERS = ("nothing", "neighbour", "quota", "clock", "cold", "gpu_slow")
-COVERED = ("scatter", "work")
+COVERED = ("print", "scatter", "work")
 RUN_MS, SHORT_MS = 40, 25  # of a run; of those whose difference is told, so that all of it takes half an hour
 
 
 def all_trials():
     trials = [("difference", share, kind, i) for share in SHARES for kind in KINDS for i in range(N_EACH)]
-    trials += [("coverage", kind, i) for kind in COVERED for i in range(N_COVERAGE)]
+    trials += [("coverage", kind, i) for kind in COVERED for i in range(N_BLOCKS)]
     trials += [("spoiler", name, i) for name in SPOILERS for i in range(N_SPOILERS)]
     trials += [("beside", "hyperfine", i) for i in range(N_BESIDE)]
     random.Random(1).shuffle(trials)
-    return trials
+    # Long ones, behind the others.
+    return trials + [("beside", "nvbench", i) for i in range(N_NVBENCH)] + [("inside", "torch", i) for i in range(N_INSIDE)]
 
 
 class Bench:
@@ -46,7 +49,15 @@ class Bench:
         self.build, self.folder = os.path.abspath(build), folder
         self.planted = f"{self.build}/bench/bench_planted"
         ms = float(subprocess.run([self.planted, "400"], capture_output=True, text=True, check=True).stdout.split()[0])
+        self.start_s = None
         self.rounds, self.short = max(1, round(400 * RUN_MS / ms)), max(1, round(400 * SHORT_MS / ms))
+
+    def share_of(self, share, whole_s):
+        """Of a run's whole time, what is planted as a share of its work: starting a process takes the rest."""
+        if self.start_s is None:
+            r = self.run("--runs", "30", "--most-runs", "30", "--count-marked", "--", self.planted, "0")
+            self.start_s = r["cases"][0]["summary"]["median"]["value"]
+        return share * (1 - self.start_s / whole_s)
 
     def run(self, *args, env=None):
         out = f"{self.folder}/result"
@@ -64,24 +75,87 @@ def try_difference(bench, share, kind, i):
     first, second = (plain, planted) if i % 2 else (planted, plain)
     r = bench.run("--seconds", "8", "--most-runs", "70", "--seed", str(i), "--compare", first, "--with", second)
     c = r["comparisons"][0]
+    share = bench.share_of(share, r["cases"][0 if i % 2 else 1]["summary"]["median"]["value"])
     return {"verdict": c["verdict"], "right": "worse" if i % 2 else "better", "low": c["change"]["low"], "high": c["change"]["high"],
             "pairs": c["pairs"], "disturbed": r["disturbed"], "true": share if i % 2 else 1 / (1 + share) - 1}
 
 
 def try_coverage(bench, kind, i):
-    """scatter: what is planted is a known scatter of 5 %, of sleeps of 20 ms. work: nothing but the machine's own noise."""
-    command = [bench.planted, "200", "0.05", "scatter"] if kind == "scatter" else [bench.planted, str(bench.short)]
-    r = bench.run("--seconds", "20", "--runs", "15", "--most-runs", "15", "--seed", str(i), "--", *command)
-    case = r["cases"][0]
-    m, scale = case["summary"]["median"], 1 if kind == "scatter" else bench.short
-    # By round, as these differ between calls of this script.
-    return {"low": m["low"] / scale, "high": m["high"] / scale,
-            "figures": [x["figure"] / scale for x in case["runs"] if x["counted"]], "disturbed": r["disturbed"]}
+    """print: figures that a command prints scatter by 5 % around 20. scatter: so do the times that it sleeps. work: nothing but the
+    machine's own noise. Measurings right after each other, since the machine is another one after some minutes."""
+    command = [bench.planted, str(bench.short)] if kind == "work" else [bench.planted, "200", "0.05", kind]
+    pattern = ["--pattern", "([0-9.]+) ms", "--unit", "ms"] if kind == "print" else []
+    block = []
+    for k in range(N_BLOCK):
+        r = bench.run("--seconds", "20", "--runs", "15", "--most-runs", "15", "--seed", str(N_BLOCK * i + k), *pattern, "--", *command)
+        case = r["cases"][0]
+        m = case["summary"]["median"]
+        block.append({"low": m["low"], "high": m["high"], "figures": [x["figure"] for x in case["runs"] if x["counted"]],
+                      "disturbed": r["disturbed"]})
+    return block
 
 
-def try_beside(bench, _, i):
-    """hyperfine and stoker bench on the same command for the same time, one after the other in turns: how wide 95 % are, as shares."""
-    if not shutil.which("hyperfine"):
+class Entropy:
+    """NVBench's criterion of that name (nvbench/detail/entropy_criterion.cxx): equal times are counted, and it ends when a line
+    through the last 299 entropies rises by no more than 0.048 degrees a run and explains 36 % of their variance."""
+
+    def __init__(self):
+        self.counts, self.entropies = {}, []
+
+    def add(self, x):
+        self.counts[x] = self.counts.get(x, 0) + 1
+        n = sum(self.counts.values())
+        self.entropies.append(-sum(c / n * math.log2(c / n) for c in self.counts.values()))
+
+    def ends(self):
+        y = self.entropies[-299:]
+        if len(y) < 2 or len(self.entropies) % 2:
+            return False
+        slope, _ = statistics.linear_regression(range(len(y)), y)
+        share = statistics.correlation(range(len(y)), y) ** 2 if len(set(y)) > 1 else 1
+        return math.degrees(math.atan(slope)) <= 0.048 and share >= 0.36
+
+
+def nvbench(command):
+    """Its loop: 10 runs and half a second at least, 15 s at most; clocks step by half a microsecond, as those of CUDA's events do."""
+    times, entropy, begin = [], Entropy(), time.time()
+    while time.time() - begin < 15:
+        start = time.perf_counter()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        times.append(round((time.perf_counter() - start) * 2e6) / 2e6)
+        entropy.add(times[-1])
+        if len(times) >= 10 and sum(times) >= 0.5 and entropy.ends():
+            break
+    half = 1.96 * statistics.stdev(times) / len(times) ** 0.5
+    return {"share": 2 * half / statistics.mean(times), "runs": len(times), "s": time.time() - begin}
+
+
+def try_inside(bench, _, i):
+    """A training's own figure, run alone and inside stoker bench, one after the other in turns."""
+    python, data = os.environ.get("STOKER_TORCH"), os.environ.get("STOKER_DATA", "data")
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "shared", "peers", "train_torch.py")
+    if not python or not os.path.exists(script) or not os.path.isdir(f"{data}/mnist"):
+        return None
+    command = [python, os.path.abspath(script), "mnist-mlp", "--loader", "direct", "--data", os.path.abspath(data), "--threads", "2"]
+
+    def alone():
+        return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[-1])["value"]
+
+    def inside():
+        r = bench.run("--runs", "1", "--most-runs", "1", "--warmup", "0", "--count-marked", "--seconds", "600", "--pattern",
+                      '"value": ([0-9.]+)', "--unit", "s/epoch", "--", *command)
+        return r["cases"][0]["summary"]["median"]["value"]
+
+    if i % 2:
+        first = inside()
+        return {"alone": alone(), "inside": first}
+    first = alone()
+    return {"alone": first, "inside": inside()}
+
+
+def try_beside(bench, peer, i):
+    """hyperfine or NVBench's method and stoker bench on the same command for the same time, one after the other in turns: how wide 95 % are, as shares."""
+    if peer == "hyperfine" and not shutil.which("hyperfine"):
         return None
     path = f"{bench.folder}/hyperfine.json"
 
@@ -102,11 +176,14 @@ def try_beside(bench, _, i):
         return {"share": (s["median"]["high"] - s["median"]["low"]) / s["median"]["value"], "runs": s["counted_runs"],
                 "s": time.time() - begin}
 
+    if peer == "nvbench":
+        theirs = nvbench([bench.planted, str(bench.short)])
+        return {"peer": theirs, "own": own(theirs["s"])}
     if i % 2:
         theirs = hyperfine()
-        return {"hyperfine": theirs, "own": own(theirs["s"])}
+        return {"peer": theirs, "own": own(theirs["s"])}
     ours = own(3)
-    return {"own": ours, "hyperfine": hyperfine()}
+    return {"own": ours, "peer": hyperfine()}
 
 
 # --- spoilers ---
@@ -194,33 +271,39 @@ def share_text(n, of):
 
 
 def differences(rows):
-    lines = ["| Planted | Trials | Said rightly | No difference shown | Said wrongly | 95 % interval holds it | Pairs, median |",
+    """The interval is asked about where work was planted: a sleep takes longer than it is told."""
+    lines = ["| Planted | Trials | Said rightly | No difference shown | Said wrongly | Of work: 95 % interval holds it | Pairs, median |",
              "|---:|---:|---:|---:|---:|---:|---:|"]
     for share in SHARES:
-        of = [r["result"] for r in rows if r["trial"][0] == "difference" and r["trial"][1] == share]
+        of = [r["result"] for r in rows if r["trial"][:2] == ["difference", share]]
+        of_work = [r["result"] for r in rows if r["trial"][:3] == ["difference", share, "work"]]
         if not of:
             continue
         right = sum(r["verdict"] == r["right"] for r in of) if share else 0
         none = sum(r["verdict"] == "no difference shown" for r in of)
-        holds = sum(r["low"] is not None and r["low"] <= r["true"] <= r["high"] for r in of)
+        holds = sum(r["low"] is not None and r["low"] <= r["true"] <= r["high"] for r in of_work)
         pairs = sorted(r["pairs"] for r in of)[len(of) // 2]
-        lines.append(f"| {100 * share:g} % | {len(of)} | {right if share else '-'} | {none} | {len(of) - right - none} | {holds} | {pairs} |")
+        lines.append(f"| {100 * share:g} % | {len(of)} | {right if share else '-'} | {none} | {len(of) - right - none} | {share_text(holds, len(of_work))} | {pairs} |")
     return "\n".join(lines)
 
 
 def coverage(rows):
-    lines = ["| Runs | Measurings of 15 runs | Their interval holds the median of all runs | Of those not disturbed |",
+    """What is the long run: of what is printed what is planted; else the median of the other measurings of the block."""
+    lines = [f"| Figure | Measurings of 15 runs | Their interval holds the long-run median | Of those not disturbed |",
              "|---|---:|---:|---:|"]
-    about = {"scatter": "sleeps of 20 ms that scatter by 5 %", "work": f"work of {SHORT_MS} ms, whose speed the machine changes from minute to minute"}
+    about = {"print": "a number that is printed and scatters by 5 %; the long run is known",
+             "scatter": f"time of sleeps of 20 ms that scatter by 5 %; the long run is the {N_BLOCK - 1} measurings next to it",
+             "work": f"time of work of {SHORT_MS} ms; the same"}
     for kind in COVERED:
-        of = [r["result"] for r in rows if r["trial"][:2] == ["coverage", kind]]
-        if not of:
-            continue
-        pool = sorted(x for r in of for x in r["figures"])
-        truth = (pool[(len(pool) - 1) // 2] + pool[len(pool) // 2]) / 2
-        held = [r["low"] <= truth <= r["high"] for r in of]
-        calm = [h for h, r in zip(held, of) if not r["disturbed"]]
-        lines.append(f"| {about[kind]} | {len(of)} | {sum(held)} ({100 * sum(held) / len(of):.1f} %) | {sum(calm)} of {len(calm)} |")
+        held = []
+        for block in [r["result"] for r in rows if r["trial"][:2] == ["coverage", kind]]:
+            for k, own in enumerate(block):
+                truth = 20 if kind == "print" else statistics.median(x for other in block[:k] + block[k + 1:] for x in other["figures"])
+                held.append((own["low"] <= truth <= own["high"], own["disturbed"]))
+        if held:
+            calm = [h for h, disturbed in held if not disturbed]
+            n = sum(h for h, _ in held)
+            lines.append(f"| {about[kind]} | {len(held)} | {n} ({100 * n / len(held):.1f} %) | {sum(calm)} of {len(calm)} |")
     return "\n".join(lines)
 
 
@@ -241,27 +324,45 @@ def spoilers(rows):
     return "\n".join(lines)
 
 
+PEERS = {"hyperfine": "hyperfine, 1.96 standard errors of its mean",
+         "nvbench": "NVBench's method (entropy; 15 s at most), 1.96 standard errors of its mean"}
+
+
 def beside(rows):
-    of = [r["result"] for r in rows if r["trial"][0] == "beside" and r["result"]]
+    lines = []
+    for peer, name in PEERS.items():
+        of = [r["result"] for r in rows if r["trial"][:2] == ["beside", peer] and r["result"]]
+        for key, text in ("own", f"`stoker bench`, of the median, next to {peer}"), ("peer", name):
+            if not of:
+                continue
+            time_s, runs, share = (statistics.median(r.get(key, r.get(peer))[what] for r in of) for what in ("s", "runs", "share"))
+            lines.append(f"| {text} | {len(of)} | {time_s:.1f} s | {runs:.0f} | {100 * share:.2f} % |")
+    if not lines:
+        return ""
+    return "\n".join(["", "| The same command, in turns | Trials | Time, median | Runs, median | Width of the 95 % interval, median |",
+                      "|---|---:|---:|---:|---:|", *lines]) + "\n"
+
+
+def inside_and_alone(rows):
+    of = [r["result"] for r in rows if r["trial"][0] == "inside" and r["result"]]
     if not of:
         return ""
-    lines = ["", "| The same command, in turns | Trials | Time, median | Runs, median | Width of the 95 % interval, median |",
-             "|---|---:|---:|---:|---:|"]
-    for name, text in ("own", "`stoker bench`, of the median"), ("hyperfine", "hyperfine, 1.96 standard errors of its mean"):
-        time_s, runs, share = (statistics.median(r[name][key] for r in of) for key in ("s", "runs", "share"))
-        lines.append(f"| {text} | {len(of)} | {time_s:.1f} s | {runs:.0f} | {100 * share:.2f} % |")
-    return "\n".join(lines) + "\n"
+    alone, inside = (statistics.median(r[key] for r in of) for key in ("alone", "inside"))
+    ratio = statistics.median(r["inside"] / r["alone"] for r in of)
+    return (f"\n`python train_torch.py mnist-mlp`, which prints seconds an epoch, {len(of)} times alone and {len(of)} times inside "
+            f"`stoker bench`, in turns: medians {alone:.3f} and {inside:.3f} s, median of the ratios {ratio:.3f}.\n")
 
 
 def report(rows):
-    return (f"`./dev bench-truth` on {machine()}; runs of {SHORT_MS} ms, with a disturbance of {RUN_MS} ms.\n\n{differences(rows)}\n\n{coverage(rows)}\n\n{spoilers(rows)}\n{beside(rows)}")
+    return (f"`./dev bench-truth` on {machine()}; runs of {SHORT_MS} ms, with a disturbance of {RUN_MS} ms.\n\n{differences(rows)}\n\n{coverage(rows)}\n\n{spoilers(rows)}\n"
+            f"{beside(rows)}{inside_and_alone(rows)}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--budget", type=float, default=240, help="begins no trial after N seconds")
-    parser.add_argument("--only", choices=["differences", "coverage", "spoilers", "beside"])
+    parser.add_argument("--only", choices=["differences", "coverage", "spoilers", "beside", "inside"])
     parser.add_argument("--again", action="store_true", help="forgets earlier trials")
     parser.add_argument("--table", help="a file with the lines <!-- truth --> and <!-- end truth --> to write between")
     args = parser.parse_args()
@@ -278,7 +379,7 @@ def main():
     done = {json.dumps(r["trial"]) for r in rows}
     trials = [t for t in all_trials() if not args.only or args.only.startswith(t[0])]
     left = [t for t in trials if json.dumps(list(t)) not in done]
-    work = {"difference": try_difference, "coverage": try_coverage, "spoiler": try_spoiler, "beside": try_beside}
+    work = {"difference": try_difference, "coverage": try_coverage, "spoiler": try_spoiler, "beside": try_beside, "inside": try_inside}
     with tempfile.TemporaryDirectory() as folder, open(path, "a" if rows else "w") as kept:
         bench = Bench(args.build, folder) if left and args.budget > 0 else None
         while left and time.time() - begin < args.budget:

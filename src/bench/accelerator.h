@@ -19,6 +19,7 @@ typedef struct stk_accelerator {
     double memory_gb, bandwidth_gb_s; /* 10^9 bytes */
     double tdp_w;                     /* of the chip or its card */
     const char *source, *as_of;       /* whose figures these are; when the row was written, 2026-11-27 */
+    const char *address;              /* where the source is, without https:// */
 } stk_accelerator;
 
 /* Row number i; NULL past the end. */

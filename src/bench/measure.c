@@ -196,6 +196,24 @@ static bool is_precise(const stk_bench *bench)
     return true;
 }
 
+/* In bins of the width that an interval is asked to have. */
+static stk_status is_steady(const stk_bench *bench, bool *out)
+{
+    *out = true;
+    for (int i = 0; i < bench->n_cases && *out; i++) {
+        const stk_bench_case *c = &bench->cases[i];
+        double *x = malloc(((size_t)c->n_runs + 1) * sizeof(*x));
+        int n = 0;
+        if (!x) return stk_fail_memory(((size_t)c->n_runs + 1) * sizeof(*x));
+        for (int k = 0; k < c->n_runs; k++)
+            if (c->run[k].is_counted) x[n++] = c->run[k].figure;
+        stk_status status = stk_bench_entropy_is_steady(x, n, 2 * bench->plan.precision * c->summary.median.value, out);
+        free(x);
+        STK_RETURN_IF_ERROR(status);
+    }
+    return STK_OK;
+}
+
 static int count_rounds(const stk_bench *bench)
 {
     return bench->n_cases ? bench->cases[0].summary.n : 0;
@@ -206,6 +224,7 @@ static stk_status run_rounds(session *s)
     stk_bench *bench = s->bench;
     const stk_bench_plan *plan = &bench->plan;
     int look_at = plan->least_rounds;
+    bool ends = false;
     while (bench->n_rounds < plan->most_rounds) {
         double each_s = bench->n_rounds ? (double)(stk_clock_ns() - s->measured_ns) * 1e-9 / bench->n_rounds : 0;
         if (bench->n_rounds > 0 && elapsed_s(s) + each_s > plan->most_s) {
@@ -219,11 +238,13 @@ static stk_status run_rounds(session *s)
         int n = count_rounds(bench);
         if (n < look_at) continue;
         bool is_long = (double)(stk_clock_ns() - s->measured_ns) * 1e-9 >= plan->least_s;
-        if (is_long && is_precise(bench)) {
-            bench->end = STK_BENCH_END_precision;
+        if (plan->by_entropy && is_long) STK_RETURN_IF_ERROR(is_steady(bench, &ends));
+        if (!plan->by_entropy) ends = is_long && is_precise(bench);
+        if (ends) {
+            bench->end = plan->by_entropy ? STK_BENCH_END_entropy : STK_BENCH_END_precision;
             return STK_OK;
         }
-        look_at = n + 1 + n / 4;
+        look_at = plan->by_entropy ? n + 2 + n / 20 : n + 1 + n / 4;
     }
     bench->end = STK_BENCH_END_runs;
     return STK_OK;

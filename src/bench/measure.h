@@ -19,6 +19,7 @@
 /* X(name, what is said) why measuring ended. */
 #define STK_BENCH_ENDS(X)                                                                                              \
     X(precision, "the intervals were narrow enough")                                                                   \
+    X(entropy, "more runs told little that was new (entropy)")                                                         \
     X(time, "the time was over")                                                                                       \
     X(runs, "all runs that are allowed were done")                                                                     \
     X(stopped, "it was interrupted")
@@ -74,6 +75,7 @@ typedef struct stk_bench_plan {
     double least_s;   /* measured, without warm-up */
     int least_rounds, most_rounds, least_warmups, most_warmups;
     uint64_t seed;
+    bool by_entropy; /* ends when stk_bench_entropy_is_steady says so, and not by intervals */
     bool shows_output, may_fail, counts_marked;
 } stk_bench_plan;
 stk_bench_plan stk_bench_plan_default(void);

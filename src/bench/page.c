@@ -354,7 +354,7 @@ static void add_result(stk_text *out, const stk_bench_kept *kept, int i_result)
     stk_text_add(out, "</section>\n");
 }
 
-void stk_bench_page_add(const stk_bench_kept *kept, int n, stk_text *out)
+stk_status stk_bench_page_add(const stk_bench_kept *kept, int n, const stk_bench_prices *prices, stk_text *out)
 {
     add_text(out, BEGIN, text_at(kept[0].root, "name"),
              "</title><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
@@ -363,22 +363,27 @@ void stk_bench_page_add(const stk_bench_kept *kept, int n, stk_text *out)
     for (int i = 0; i < n; i++)
         add_result(out, &kept[i], i);
     add_apart(out, kept, n);
+    if (prices) {
+        stk_text_add(out, "<section><h2>What the money buys</h2>\n");
+        STK_RETURN_IF_ERROR(stk_bench_prices_add(prices, out));
+        stk_text_add(out, "</section>\n");
+    }
     stk_text_add(out, "<p class=dim>The median is shown with its 95 %% interval by a bootstrap of the runs that "
                       "count. Outliers lie further "
                       "than 1.5 quartile ranges from the quartiles; they are counted. Something is called faster "
                       "where the 99 %% interval of "
                       "the difference leaves out 0.</p></body></html>\n");
+    return stk_text_status(out);
 }
 
-stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const char *path)
+stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const stk_bench_prices *prices, const char *path)
 {
     stk_text out = {0};
     stk_status status = STK_OK;
     if (n < 1 || n > STK_BENCH_MOST_PAGE)
         return stk_fail(STK_INVALID, "a page is of 1 to %d results, not %d", STK_BENCH_MOST_PAGE, n);
     STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "a page of 'stoker report --bench'", 0, BEGIN, strlen(BEGIN)));
-    stk_bench_page_add(kept, n, &out);
-    STK_TRY(stk_text_status(&out));
+    STK_TRY(stk_bench_page_add(kept, n, prices, &out));
     STK_TRY(stk_dir_check_for(path));
     STK_TRY(stk_file_write_durably(path, stk_text_get(&out), out.n));
 done:

@@ -3,13 +3,14 @@
 #ifndef STK_BENCH_PAGE_H
 #define STK_BENCH_PAGE_H
 
-#include "bench/result.h"
+#include "bench/price.h"
 
 enum { STK_BENCH_MOST_PAGE = 8 };
 
-/* The page as a text. kept [n], at least one and at most STK_BENCH_MOST_PAGE. */
-void stk_bench_page_add(const stk_bench_kept *kept, int n, stk_text *out);
-/* kept [n], at least one and at most STK_BENCH_MOST_PAGE. Errors: STK_BUSY, another kind of file is at path. */
-stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const char *path);
+/* The page as a text. kept [n], at least one and at most STK_BENCH_MOST_PAGE. prices: what they cost, filled; NULL: it
+ * is not told. */
+stk_status stk_bench_page_add(const stk_bench_kept *kept, int n, const stk_bench_prices *prices, stk_text *out);
+/* Errors: STK_BUSY, another kind of file is at path. */
+stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const stk_bench_prices *prices, const char *path);
 
 #endif

@@ -10,6 +10,7 @@ typedef struct stk_bench_part_setting {
     int n_threads;      /* 0: as many as cores */
     double seconds;     /* of work */
     const char *device; /* NULL: "cpu" */
+    const char *other;  /* NULL: none; where copies go that are between devices */
     const char *folder; /* for files; NULL: the working folder */
 } stk_bench_part_setting;
 

@@ -1,4 +1,4 @@
-/* Copies to a device, and sums over replicas of one process: bench/part.h. */
+/* Copies to, from and between devices, and sums over replicas of one process: bench/part.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,74 +7,87 @@
 #include "base/thread.h"
 #include "bench/part.h"
 #include "comm/comm.h"
-#include "stoker/graph/session.h"
-
-static bool is_on_host(const char *device)
-{
-    return !device || !strncmp(device, "cpu", 3) || !strncmp(device, "reference", 9);
-}
+#include "device/queue.h"
 
 /* --- copy --- */
 
+typedef enum way { WAY_IN, WAY_OUT, WAY_ON, WAY_TO, N_WAYS } way;
+
 typedef struct copy {
-    stk_session_step *step;
-    const float *numbers;
-    double bytes;
+    stk_device *device, *other; /* other: of WAY_TO, where the copies go */
+    stk_queue *queue;
+    void *host, *here, *there; /* there: on other, or a second piece of the device's own memory */
+    size_t bytes;
+    way way;
 } copy;
 
-static stk_status run_step(void *user, double *amount)
+static stk_status copy_once(void *user, double *amount)
 {
-    copy *c = user;
-    *amount = c->bytes * 1e-9;
-    /* Set anew, as a batch is: it is copied anew. */
-    stk_session_input(c->step, "x", c->numbers);
-    return stk_session_run(c->step);
+    const copy *c = user;
+    *amount = (double)c->bytes * 1e-9;
+    switch (c->way) {
+    case WAY_IN: return stk_queue_copy_now(c->queue, c->here, c->host, c->bytes, STK_COPY_TO_DEVICE);
+    case WAY_OUT: return stk_queue_copy_now(c->queue, c->host, c->here, c->bytes, STK_COPY_TO_HOST);
+    default: return stk_queue_copy_now(c->queue, c->there, c->here, c->bytes, STK_COPY_ON_DEVICE);
+    }
 }
 
-static stk_status copy_to_device(const stk_bench_part_setting *setting, const float *numbers, int64_t mib,
-                                 double *figure)
+/* The host's side lies where the device's copies are fastest. */
+static stk_status open_copy(copy *c, const stk_bench_part_setting *setting)
 {
-    copy c = {.numbers = numbers, .bytes = (double)mib * (1 << 20)};
-    stk_graph *graph = stk_graph_new();
-    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(mib * 256, 1024));
-    /* One row of it is used, so that the copy is what takes time. */
-    const int64_t start[2] = {0, 0}, stop[2] = {1, 1024}, step[2] = {1, 1};
-    stk_graph_output(graph, "row", stk_slice(x, start, stop, step));
-    stk_session *session = stk_session_new(setting->device, setting->n_threads, 1);
-    c.step = stk_session_compile(session, graph, false);
-    stk_status status = stk_session_status(session);
-    if (status == STK_OK) status = stk_bench_part_repeat(setting->seconds, run_step, &c, figure);
-    stk_session_free(session);
-    return status;
-}
-
-typedef struct block {
-    char *dst;
-    const char *src;
-    size_t n;
-} block;
-
-static stk_status run_memcpy(void *user, double *amount)
-{
-    const block *b = user;
-    memcpy(b->dst, b->src, b->n);
-    *amount = (double)b->n * 1e-9;
+    const stk_device_config config = {.n_threads = setting->n_threads};
+    bool direct;
+    STK_RETURN_IF_ERROR(stk_device_open(setting->device ? setting->device : "cpu", &config, &c->device));
+    const stk_device_class *class = c->device->class;
+    if (c->way == WAY_TO) {
+        STK_RETURN_IF_ERROR(stk_device_open(setting->other, &config, &c->other));
+        if (c->other->class != class || !class->queues->reach)
+            return stk_fail(STK_UNSUPPORTED, "devices '%s' and '%s' do not copy to each other", class->name,
+                            c->other->class->name);
+        STK_RETURN_IF_ERROR(class->queues->reach(c->device, c->other, &direct));
+    }
+    STK_RETURN_IF_ERROR(class->queues->open(c->device, &c->queue));
+    STK_RETURN_IF_ERROR(class->alloc(c->device, c->bytes, STK_MEMORY_ZEROED, &c->here));
+    if (c->way == WAY_ON || c->way == WAY_TO) {
+        stk_device *of = c->other ? c->other : c->device;
+        return class->alloc(of, c->bytes, STK_MEMORY_ZEROED, &c->there);
+    }
+    if (class->alloc_host) return class->alloc_host(c->device, c->bytes, &c->host);
+    c->host = malloc(c->bytes);
+    if (!c->host) return stk_fail_memory(c->bytes);
+    memset(c->host, 0, c->bytes);
     return STK_OK;
+}
+
+static void close_copy(copy *c)
+{
+    if (!c->device) return;
+    const stk_device_class *class = c->device->class;
+    if (c->queue) class->queues->close(c->queue);
+    if (c->host && class->alloc_host) class->free_host(c->device, c->host, c->bytes);
+    if (c->host && !class->alloc_host) free(c->host);
+    if (c->there) class->free(c->other ? c->other : c->device, c->there, c->bytes);
+    if (c->here) class->free(c->device, c->here, c->bytes);
+    stk_device_close(c->other);
+    stk_device_close(c->device);
 }
 
 static stk_status run_copy(const stk_bench_part_setting *setting, int n, const char *const *argument, double *figure)
 {
+    static const char *const names[N_WAYS] = {[WAY_IN] = "in", [WAY_OUT] = "out", [WAY_ON] = "on", [WAY_TO] = "to"};
+    copy c = {.way = WAY_IN};
     int64_t mib;
-    if (n != 1) return stk_fail(STK_INVALID, "copy takes a size in MiB");
+    if (n != 1 && n != 2) return stk_fail(STK_INVALID, "copy takes a size in MiB, and one of in, out, on, to");
     STK_RETURN_IF_ERROR(stk_bench_part_sizes(argument[0], 1, &mib));
-    size_t bytes = (size_t)mib << 20;
-    char *memory = malloc(2 * bytes);
-    if (!memory) return stk_fail_memory(2 * bytes);
-    memset(memory, 0, 2 * bytes);
-    block b = {memory + bytes, memory, bytes};
-    stk_status status = is_on_host(setting->device) ? stk_bench_part_repeat(setting->seconds, run_memcpy, &b, figure)
-                                                    : copy_to_device(setting, (const float *)memory, mib, figure);
-    free(memory);
+    while (n == 2 && c.way < N_WAYS && strcmp(argument[1], names[c.way]) != 0)
+        c.way++;
+    if (c.way == N_WAYS) return stk_fail(STK_INVALID, "'%s' is not one of in, out, on, to", argument[1]);
+    if ((c.way == WAY_TO) != (setting->other != NULL))
+        return stk_fail(STK_INVALID, "'copy MIB to' and the other device, --to, go together");
+    c.bytes = (size_t)mib << 20;
+    stk_status status = open_copy(&c, setting);
+    if (status == STK_OK) status = stk_bench_part_repeat(setting->seconds, copy_once, &c, figure);
+    close_copy(&c);
     return status;
 }
 
@@ -164,7 +177,8 @@ done:
 }
 
 const stk_bench_part stk_bench_part_copy = {
-    "copy", "MIB", "from the host's memory to a device; on a device of the host, within memory", "GB/s", run_copy};
+    "copy", "MIB [in|out|on|to]", "into a device's memory, out of it, within it, or to that of another device, --to",
+    "GB/s", run_copy};
 const stk_bench_part stk_bench_part_all_reduce = {
     "allreduce", "MIB", "numbers of so many MiB of each replica added up, a replica for each of --threads", "GB/s",
     run_all_reduce};

@@ -71,6 +71,8 @@ double stk_bench_break_even_h(const stk_bench_priced *rented, const stk_bench_pr
  */
 void stk_bench_prices_tell(const stk_bench_prices *prices, stk_text *out);
 
+/* The same as HTML, for a page: tables, and a plot of what is paid over the hours. */
+stk_status stk_bench_prices_add(const stk_bench_prices *prices, stk_text *out);
 /* The same as one HTML page, with a plot of what is paid over the hours. Errors: STK_BUSY, another kind of file is at
  * path. */
 stk_status stk_bench_prices_page(const stk_bench_prices *prices, const char *path);

@@ -184,25 +184,34 @@ static void add_plot(stk_text *out, const stk_bench_prices *p)
                       "price and rise by their energy; rented ones begin at 0.</p>\n");
 }
 
+stk_status stk_bench_prices_add(const stk_bench_prices *p, stk_text *out)
+{
+    stk_text tables = {0};
+    stk_bench_prices_tell(p, &tables);
+    stk_status status = stk_text_status(&tables);
+    if (status == STK_OK) {
+        add_tables(out, stk_text_get(&tables));
+        add_plot(out, p);
+    }
+    stk_text_free(&tables);
+    return status;
+}
+
 stk_status stk_bench_prices_page(const stk_bench_prices *p, const char *path)
 {
-    stk_text out = {0}, tables = {0};
+    stk_text out = {0};
     stk_status status = STK_OK;
     STK_TRY(stk_new_file_check_kind(path, "a page of 'stoker bench cost'", 0, BEGIN, strlen(BEGIN)));
     stk_text_add(&out,
                  "%sprices</title><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "
                  "'unsafe-inline'\"><style>%s</style></head><body><header><h1>What the money buys</h1></header>\n",
                  BEGIN, stk_report_style);
-    stk_bench_prices_tell(p, &tables);
-    STK_TRY(stk_text_status(&tables));
-    add_tables(&out, stk_text_get(&tables));
-    add_plot(&out, p);
+    STK_TRY(stk_bench_prices_add(p, &out));
     stk_text_add(&out, "</body></html>\n");
     STK_TRY(stk_text_status(&out));
     STK_TRY(stk_dir_check_for(path));
     STK_TRY(stk_file_write_durably(path, stk_text_get(&out), out.n));
 done:
     stk_text_free(&out);
-    stk_text_free(&tables);
     return status;
 }

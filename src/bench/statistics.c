@@ -107,6 +107,29 @@ static void take_percentiles(double *drawn, double confidence, stk_bench_interva
     out->high = stk_bench_quantile(drawn, STK_BENCH_RESAMPLES, 1 - 0.5 * (1 - confidence));
 }
 
+/* P(Binomial(n, 1/2) <= k). */
+static double sign_tail(int n, int k)
+{
+    double sum = 0;
+    for (int i = 0; i <= k; i++)
+        sum += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) - n * M_LN2);
+    return sum;
+}
+
+/* No narrower than the numbers' own ranks say of independent ones, which the bootstrap of few numbers falls short of:
+ * the interval between the d-th smallest and the d-th largest, and a part of the way to the next narrower one. */
+static void widen_by_ranks(const double *sorted, int n, double confidence, stk_bench_interval *out)
+{
+    int d = 1;
+    while (2 * (d + 1) <= n && 1 - 2 * sign_tail(n, d) >= confidence)
+        d++;
+    double wide = 1 - 2 * sign_tail(n, d - 1), narrow = 1 - 2 * sign_tail(n, d);
+    double share = wide > confidence ? (wide - confidence) / (wide - narrow) : 0;
+    double part = (n - d) * share / (d + (n - 2 * d) * share);
+    out->low = fmin(out->low, (1 - part) * sorted[d - 1] + part * sorted[d]);
+    out->high = fmax(out->high, (1 - part) * sorted[n - d] + part * sorted[n - d - 1]);
+}
+
 stk_status stk_bench_median_interval(const double *x, int n, double confidence, uint64_t seed, stk_bench_interval *out)
 {
     pool p = {0};
@@ -123,6 +146,7 @@ stk_status stk_bench_median_interval(const double *x, int n, double confidence, 
     for (int i = 0; i < STK_BENCH_RESAMPLES; i++)
         drawn[i] = draw_median(&p, &rng);
     take_percentiles(drawn, confidence, out);
+    widen_by_ranks(p.sorted, n, confidence, out);
 done:
     free(drawn);
     free_pool(&p);
@@ -276,6 +300,53 @@ stk_status stk_bench_trend(const double *x, int n, double *chance, double *slope
     *chance = erfc(z * M_SQRT1_2);
     if (middle != 0) *slope_share = stk_bench_quantile(slope, (int)n_slopes, 0.5) * (double)(n - 1) / fabs(middle);
     free(slope);
+    return STK_OK;
+}
+
+/* --- entropy --- */
+
+/* entropy[i]: in bits, of x[0..i] in bins. */
+static void entropies(const double *x, int n, double bin, double *entropy)
+{
+    double sum = 0; /* of c log2 c over all bins */
+    for (int i = 0; i < n; i++) {
+        double same = 0;
+        for (int k = 0; k < i; k++)
+            same += floor(x[k] / bin) == floor(x[i] / bin);
+        sum += (same + 1) * log2(same + 1) - (same > 0 ? same * log2(same) : 0);
+        entropy[i] = log2(i + 1.0) - sum / (i + 1.0);
+    }
+}
+
+/* The line through y over 0, 1, ...: its slope, and the share of y's variance that it explains. */
+static void fit_line(const double *y, int n, double *slope, double *share)
+{
+    double mean = 0, xy = 0, xx = 0, yy = 0, middle = 0.5 * (n - 1);
+    for (int i = 0; i < n; i++)
+        mean += y[i] / n;
+    for (int i = 0; i < n; i++) {
+        xy += (i - middle) * (y[i] - mean);
+        xx += (i - middle) * (i - middle);
+        yy += (y[i] - mean) * (y[i] - mean);
+    }
+    *slope = xy / xx;
+    *share = yy > 1e-18 * n ? xy * xy / (xx * yy) : 1; /* less is rounding */
+}
+
+stk_status stk_bench_entropy_is_steady(const double *x, int n, double bin, bool *out)
+{
+    enum { WINDOW = 299, LEAST = 10 };
+    static const double MOST_DEGREES = 0.048, LEAST_SHARE = 0.36;
+    double slope, share, *entropy;
+    *out = false;
+    if (n < LEAST || !(bin > 0)) return STK_OK;
+    entropy = malloc((size_t)n * sizeof(*entropy));
+    if (!entropy) return stk_fail_memory((size_t)n * sizeof(*entropy));
+    entropies(x, n, bin, entropy);
+    int first = n > WINDOW ? n - WINDOW : 0;
+    fit_line(entropy + first, n - first, &slope, &share);
+    free(entropy);
+    *out = atan(slope) * 180 / M_PI <= MOST_DEGREES && share >= LEAST_SHARE;
     return STK_OK;
 }
 

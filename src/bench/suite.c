@@ -1,5 +1,6 @@
 #include "bench/suite.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/file.h"
 #include "base/thread.h"
 #include "settings/schema.h"
+#include "stoker/graph/device.h"
 
 static const char *const better[] = {"less", "more", NULL};
 static const char *const scalings[] = {"strong", "weak", NULL};
@@ -47,6 +49,12 @@ static const stk_key case_keys[] = {
      .least = 1,
      .most = 4096,
      .doc = "with fewer the case is left out"},
+    {.name = "devices",
+     .type = STK_KEY_INT,
+     .default_value = "1",
+     .least = 1,
+     .most = 64,
+     .doc = "of the measured kind; with fewer the case is left out"},
     {.name = "peak", .type = STK_KEY_REAL, .doc = "what no figure can exceed", .least = 0, .most = 1e18, .above = true},
     STK_KEY_END};
 static const stk_key case_element = {.name = "case", .type = STK_KEY_MAP, .keys = case_keys, .no_short = true};
@@ -82,7 +90,32 @@ static const stk_key suite_keys[] = {
     STK_KEY_END};
 static const stk_key suite_root = {.name = "suite", .type = STK_KEY_MAP, .keys = suite_keys, .no_short = true};
 
-/* {stoker}, {work}, {device}, {cores} and {side} in place. Returned: free(). */
+/* "cuda" of "cuda:1". */
+static size_t kind_length(const char *device)
+{
+    return strcspn(device, ":");
+}
+
+static int device_number(const char *device)
+{
+    const char *number = device + kind_length(device);
+    return *number ? atoi(number + 1) : 0;
+}
+
+/* How many there are of the kind that is measured; 0 where the device is told by another name than its number. */
+static int count_devices(const char *device)
+{
+    stk_device_info info;
+    const char *number = device + kind_length(device);
+    int n = 0;
+    if (*number && !isdigit((unsigned char)number[1])) return 0;
+    for (int i = 0; stk_device_get_info(i, &info) == STK_OK; i++)
+        n += info.available && strlen(info.name) == kind_length(device) &&
+             !strncmp(info.name, device, kind_length(device));
+    return n;
+}
+
+/* {stoker}, {work}, {device}, {other}, {cores} and {side} in place. Returned: free(). */
 static stk_status expand(const stk_bench_suite *suite, const char *program, const char *text, char **out)
 {
     stk_text all = {0};
@@ -96,6 +129,10 @@ static stk_status expand(const stk_bench_suite *suite, const char *program, cons
         } else if (!strncmp(text, "{device}", 8)) {
             stk_text_add(&all, "%s", suite->device);
             text += 8;
+        } else if (!strncmp(text, "{other}", 7)) {
+            stk_text_add(&all, "%.*s:%d", (int)kind_length(suite->device), suite->device,
+                         !device_number(suite->device));
+            text += 7;
         } else if (!strncmp(text, "{cores}", 7)) {
             stk_text_add(&all, "%d", stk_n_cores());
             text += 7;
@@ -117,6 +154,8 @@ static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, c
 {
     if (suite->n_cases == STK_BENCH_MOST_CASES) return stk_yaml_fail(node, "more than %d cases", STK_BENCH_MOST_CASES);
     if (stk_yaml_int(node, "cores", 1) > stk_n_cores()) return STK_OK;
+    if (stk_yaml_int(node, "devices", 1) > 1 && stk_yaml_int(node, "devices", 1) > count_devices(suite->device))
+        return STK_OK;
     int i = suite->n_cases++;
     stk_bench_case *c = &suite->cases[i];
     const char *file = stk_yaml_text(node, "file");

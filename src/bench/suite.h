@@ -9,7 +9,8 @@
  *     - {name: matmul, run: '{stoker} bench part matmul 512x512x512 f32', pattern: '^([0-9.,]+)', unit: GFLOP/s}
  *     - {name: train, run: ..., file: '{work}/run/result.json', key: samples_per_s, unit: samples/s}
  *
- * {stoker} is this program, {work} a folder that is there until the end, {device} the device that is measured, {cores}
+ * {stoker} is this program, {work} a folder that is there until the end, {device} the device that is measured, {other}
+ * the first or second of its kind, which is not it, {cores}
  * how many cores may be used, {side} the side of a matrix that is large for the device. Threads: one at a time.
  */
 #ifndef STK_BENCH_SUITE_H

@@ -56,7 +56,7 @@
     "    batch: 256\n    model: {wide_and_deep: {categories: {user: 200, item: 100}, numbers: x}}\n    loss: bce\n    optimizer: {adam: {lr: 0.003}}\n    epochs: 1\n"
 #define GET_DIGITS "  - '{stoker} get digits --out {work}/digits --train 2000 --test 100'\n"
 #define GET_PHOTOS "  - '{stoker} get digits --out {work}/photos --train 300 --test 10 --size 256'\n"
-#define GET_CLICKS "  - '{stoker} get clicks --out {work}/clicks --train 20000 --test 100'\n"
+#define GET_CLICKS(n) "  - '{stoker} get clicks --out {work}/clicks --train " n " --test 100'\n"
 #define PIPELINE(name, arguments, more) \
     "  - {name: '" name "', run: '{stoker} data bench {work}/" arguments " --seconds 1 --json', pattern: '\"samples_per_s\": ([0-9.]+)', unit: samples/s, " more "}\n"
 
@@ -128,7 +128,10 @@ static const char system_suite[] =
     PART("conv 14 256 bf16", "conv 8x14x14x256x256x3 bf16" ON_DEVICE, "GFLOP/s", "precision: bf16, about: 'the late one in 16 bits'")
     PART("memory all cores", "memory 128", "GB/s", "about: 'reading and writing of main memory by all cores'")
     PART("memory one core", "memory 128 --threads 1", "GB/s", "about: 'the same by one core'")
-    PART("copy in", "copy 64" ON_DEVICE, "GB/s", "about: 'from the host to the device: PCIe or NVLink; on a device of the host, a copy in memory'")
+    PART("copy in", "copy 64 in" ON_DEVICE, "GB/s", "about: 'from the host to the device: PCIe or NVLink; on a device of the host, a copy in memory'")
+    PART("copy out", "copy 64 out" ON_DEVICE, "GB/s", "about: 'the way back'")
+    PART("copy on", "copy 64 on" ON_DEVICE, "GB/s", "about: 'within the memory of the device: each byte is read and written'")
+    PART("copy to another", "copy 64 to --to {other}" ON_DEVICE, "GB/s", "devices: 2, about: 'to another device of the kind, over NVLink or PCIe where they reach each other, else by way of the host'")
     PART("all-reduce", "allreduce 16 --threads {cores}", "GB/s", "about: '16 MiB of gradients added up over as many replicas as cores, in one process'")
     PART("jpeg 480x640", "jpeg 480x640", "images/s", "about: 'photographs of 640 x 480 decoded by one core'")
     PART("storage write", "storage write 128 --folder {work}", "MB/s", "about: 'a file written, until it is on the disk'")
@@ -137,7 +140,7 @@ static const char system_suite[] =
 
 static const char data[] =
     "name: data\nseconds: 240\nprecision: 2%\nruns: 8\nfiles:\n" DIGITS PHOTOS TABLE MNIST_ARRAYS
-    "prepare:\n" GET_DIGITS GET_PHOTOS GET_CLICKS "cases:\n"
+    "prepare:\n" GET_DIGITS GET_PHOTOS GET_CLICKS("20000") "cases:\n"
     PIPELINE("small files", "digits.yaml", "about: 'JPEG files of 28 x 28, all cores'")
     PIPELINE("small files, one thread", "digits.yaml --threads 1", "about: 'the same by one thread'")
     PIPELINE("large files", "photos.yaml", "about: 'JPEG files of 256 x 256, cropped, resized, flipped and recoloured, all cores'")
@@ -147,7 +150,8 @@ static const char data[] =
 
 static const char train[] =
     "name: train\nseconds: 2400\nprecision: 2%\nruns: 5\nfiles:\n" RESNET50 BERT GPT2 UNET CLICKS
-    "prepare:\n" GET_CLICKS LARGEST("resnet50", "10") LARGEST("bert", "10") LARGEST("gpt2", "10") LARGEST("unet", "10")
+    "prepare:\n" GET_CLICKS("300000") LARGEST("resnet50", "10") LARGEST("bert", "10") LARGEST("gpt2", "10") LARGEST("unet", "10") LARGEST("clicks", "1")
+    "  - 'b=$(cat {work}/clicks.batch); echo $((b < 65536 ? b : 65536)) > {work}/clicks.batch'\n"
     "cases:\n"
     PART("matmul f32", "matmul {side}x{side}x{side} f32" ON_DEVICE, "GFLOP/s", "precision: f32, about: 'the peak in 32 bits, as measured'")
     PART("matmul bf16", "matmul {side}x{side}x{side} bf16" ON_DEVICE, "GFLOP/s", "precision: bf16, about: 'the peak in 16 bits, as measured'")
@@ -164,7 +168,9 @@ static const char train[] =
     TRAIN("unet f32", "unet", "--steps 4 --precision f32", "samples/s", "samples_per_s", "precision: f32\n    about: 'a U-Net on images of 128 x 128, batch 2, in 32 bits'")
     TRAIN("unet bf16", "unet", "--steps 4 --precision bf16", "samples/s", "samples_per_s", "precision: bf16\n    about: 'the same with products in 16 bits'")
     TRAIN("unet bf16, largest batch", "unet", "--steps 4 --precision bf16 " BATCH("unet"), "samples/s", "samples_per_s", "precision: bf16\n    about: 'the same with the largest batch'")
-    TRAIN("recommender f32", "clicks", "--steps 60 --precision f32", "samples/s", "samples_per_s", "precision: f32\n    about: 'a wide and deep network on rows of clicks, batch 256: small products, and its input counts'");
+    TRAIN("recommender f32", "clicks", "--steps 60 --precision f32", "samples/s", "samples_per_s", "precision: f32\n    about: 'a wide and deep network on rows of clicks, batch 256: small products, and its input counts'")
+    TRAIN("recommender bf16", "clicks", "--steps 60 --precision bf16", "samples/s", "samples_per_s", "precision: bf16\n    about: 'the same with products in 16 bits'")
+    TRAIN("recommender bf16, largest batch", "clicks", "--steps 4 --precision bf16 " BATCH("clicks"), "samples/s", "samples_per_s", "precision: bf16\n    about: 'the same with the largest batch whose step takes no more than some 1 s, 65,536 at most'");
 
 static const char quality[] =
     "name: quality\nseconds: 1200\nprecision: 5%\nruns: 3\nwarmup: 0\nfiles:\n" MNIST SHAKESPEARE

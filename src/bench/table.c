@@ -321,12 +321,15 @@ bool stk_bench_is_table(const char *path)
     return kind_of(path) != N_KINDS;
 }
 
-stk_status stk_bench_table_write(const stk_bench_kept *kept, int n, const char *path)
+stk_status stk_bench_table_write(const stk_bench_kept *kept, int n, const stk_bench_prices *prices, const char *path)
 {
     stk_text out = {0};
     stk_status status = STK_OK;
     kind k = kind_of(path);
     if (k == N_KINDS) return stk_fail(STK_UNSUPPORTED, "'%s' ends neither in .md nor in .csv nor in .json", path);
+    if (prices && k != MARKDOWN)
+        return stk_fail(STK_UNSUPPORTED,
+                        "prices stand on pages and in Markdown; for programs: stoker bench cost PRICES DIR --json");
     STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, kinds[k].what, 0, kinds[k].begin, strlen(kinds[k].begin)));
     STK_TRY(stk_dir_check_for(path));
     if (k == CSV)
@@ -335,6 +338,10 @@ stk_status stk_bench_table_write(const stk_bench_kept *kept, int n, const char *
         STK_TRY(stk_bench_table_json(kept, n, path, &out));
     else
         STK_TRY(stk_bench_table_markdown(kept, n, path, &out));
+    if (prices) {
+        stk_text_add(&out, "\n## What the money buys\n\n");
+        stk_bench_prices_tell(prices, &out);
+    }
     STK_TRY(stk_text_status(&out));
     STK_TRY(stk_file_write_durably(path, stk_text_get(&out), out.n));
 done:

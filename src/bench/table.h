@@ -6,7 +6,7 @@
 #ifndef STK_BENCH_TABLE_H
 #define STK_BENCH_TABLE_H
 
-#include "bench/result.h"
+#include "bench/price.h"
 
 #define STK_BENCH_TABLE_SCHEMA "stoker-bench-table-1"
 
@@ -59,9 +59,10 @@ stk_status stk_bench_table_markdown(const stk_bench_kept *kept, int n, const cha
 void stk_bench_table_csv(const stk_bench_kept *kept, int n, const char *from, stk_text *out);
 stk_status stk_bench_table_json(const stk_bench_kept *kept, int n, const char *from, stk_text *out);
 
-/* By the ending of path: .md, .csv or .json; other kinds of file are not replaced. Errors: STK_UNSUPPORTED, another
- * ending; STK_BUSY, such a file is there. */
-stk_status stk_bench_table_write(const stk_bench_kept *kept, int n, const char *path);
+/* By the ending of path: .md, .csv or .json; other kinds of file are not replaced. prices: what stands behind the
+ * tables in Markdown, filled; else and for other kinds NULL. Errors: STK_UNSUPPORTED, another ending; STK_BUSY, such a
+ * file is there. */
+stk_status stk_bench_table_write(const stk_bench_kept *kept, int n, const stk_bench_prices *prices, const char *path);
 bool stk_bench_is_table(const char *path);
 
 #endif

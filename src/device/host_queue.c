@@ -39,6 +39,14 @@ static stk_status copy(stk_queue *queue, void *dst, const void *src, size_t byte
     return STK_OK;
 }
 
+static stk_status reach(stk_device *device, stk_device *other, bool *direct)
+{
+    (void)device;
+    (void)other;
+    *direct = true;
+    return STK_OK;
+}
+
 static stk_status capture(stk_device *device, const stk_entry *entries, int n_entries, stk_capture **out)
 {
     (void)device;
@@ -101,6 +109,7 @@ const stk_queue_class stk_queue_class_host = {
     .open = open_queue,
     .close = close_queue,
     .copy = copy,
+    .reach = reach,
     .capture = capture,
     .release = release,
     .launch = launch,

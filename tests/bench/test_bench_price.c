@@ -45,6 +45,27 @@ static void assert_close(double x, double y)
     if (!(fabs(x - y) <= 2e-6 * fabs(y))) fail_msg("%.9g is not %.9g", x, y);
 }
 
+/* examples/prices-h100.yaml. */
+static void test_an_h100(void **state)
+{
+    (void)state;
+    stk_bench_prices p;
+    assert_int_equal(stk_bench_prices_read(STK_SOURCE_DIR "/examples/prices-h100.yaml", &p), STK_OK);
+    assert_int_equal(p.n, 2);
+    assert_string_equal(p.unit, "tokens");
+    /* 436,777 tokens/s are 1,572.3972 million an hour: 4.916 / 1572.3972, and 9,035.582198 million of them. */
+    assert_close(p.machine[0].million, 0.003126437);
+    assert_close(p.machine[0].epoch, 28.24918);
+    /* 4 years are 35,064 hours, 70 % of them 24,544.8: 39625 / 24544.8 = 1.614395; 1.275 kW * 1.58 * 0.1282 =
+     * 0.2582589. */
+    assert_close(p.machine[1].energy_hour, 0.2582589);
+    assert_close(p.machine[1].hour, 1.872653);
+    assert_close(p.machine[1].million, 0.001190954);
+    /* 39625 / (4.916 - 0.2582589) */
+    assert_close(stk_bench_break_even_h(&p.machine[0], &p.machine[1]), 8507.343);
+    stk_bench_prices_free(&p);
+}
+
 static void test_by_hand(void **state)
 {
     (void)state;
@@ -184,7 +205,7 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_measured),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_an_h100),
+                                       cmocka_unit_test(test_measured), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

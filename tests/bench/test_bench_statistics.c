@@ -174,20 +174,23 @@ static double long_run_median(void)
 static void test_coverage_of_medians(void **state)
 {
     (void)state;
-    enum { TRIES = 1000, N = 20 };
+    enum { TRIES = 1000, MOST = 40 };
+    static const int sizes[] = {10, 15, 20, MOST};
     double truth = long_run_median();
-    int n_held = 0;
-    for (int t = 0; t < TRIES; t++) {
-        double x[N];
-        stk_rng rng = stk_rng_make(1, 2, (uint64_t)t, 3);
-        for (int i = 0; i < N; i++)
-            x[i] = draw_time(&rng);
-        stk_bench_interval found;
-        assert_int_equal(stk_bench_median_interval(x, N, 0.95, (uint64_t)t, &found), STK_OK);
-        n_held += found.low <= truth && truth <= found.high;
+    for (int s = 0; s < 4; s++) {
+        int n_held = 0;
+        for (int t = 0; t < TRIES; t++) {
+            double x[MOST];
+            stk_rng rng = stk_rng_make(1, 2, (uint64_t)t, 3);
+            for (int i = 0; i < sizes[s]; i++)
+                x[i] = draw_time(&rng);
+            stk_bench_interval found;
+            assert_int_equal(stk_bench_median_interval(x, sizes[s], 0.95, (uint64_t)t, &found), STK_OK);
+            n_held += found.low <= truth && truth <= found.high;
+        }
+        print_message("coverage of medians of %d: %.1f %%\n", sizes[s], 100.0 * n_held / TRIES);
+        assert_in_range(n_held, 930, 970);
     }
-    print_message("coverage of medians: %.1f %%\n", 100.0 * n_held / TRIES);
-    assert_in_range(n_held, 925, 975);
 }
 
 /* Runs that hang together (a neighbour that stays for a while): without blocks the interval is far too narrow. */
@@ -254,6 +257,34 @@ static void test_ratio(void **state)
     assert_true(isnan(found.low) && found.value > 0.05);
 }
 
+static void test_entropy(void **state)
+{
+    (void)state;
+    enum { N = 2000 };
+    static double x[N], y[N];
+    bool steady;
+    stk_rng rng = stk_rng_make(9, 1, 4, 1);
+    for (int i = 0; i < N; i++) {
+        x[i] = 100 + 3 * (double)stk_rng_normal(&rng);
+        y[i] = 100 + 0.1 * i; /* always another one */
+    }
+    assert_int_equal(stk_bench_entropy_is_steady(x, 8, 2, &steady), STK_OK);
+    assert_false(steady);
+    int from = 0;
+    for (int n = 2; n <= N && !from; n += 2) {
+        assert_int_equal(stk_bench_entropy_is_steady(x, n, 2, &steady), STK_OK);
+        if (steady) from = n;
+    }
+    print_message("scatter of 3 %% in bins of 2 %%: steady from %d runs on\n", from);
+    assert_true(from >= 10 && from < N);
+    assert_int_equal(stk_bench_entropy_is_steady(y, N / 4, 2, &steady), STK_OK);
+    assert_false(steady);
+    for (int i = 0; i < N; i++)
+        y[i] = 100;
+    assert_int_equal(stk_bench_entropy_is_steady(y, 10, 2, &steady), STK_OK);
+    assert_true(steady);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_coverage_of_runs_that_hang_together),
         cmocka_unit_test(test_pairs_without_a_difference),
         cmocka_unit_test(test_ratio),
+        cmocka_unit_test(test_entropy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

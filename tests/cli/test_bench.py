@@ -47,6 +47,19 @@ def a_time():
     refused(["bench", *QUICK, "--out", "one", "--", "sleep", "0.01"], 1, "one")
 
 
+def an_end_by_entropy():
+    """Ten sleeps that are alike to a twentieth tell no more; ones of two kinds take longer."""
+    steady = ["--precision", "50%", "--seconds", "60", "--until", "entropy", "--count-marked"]
+    accepted(["bench", *steady, "--out", "calm", "--pattern", "([0-9.]+)", "--unit", "x/s", "--", "sh", "-c",
+              "sleep 0.02; echo 5"], "more runs told little")
+    r = result("calm")
+    check(r["ended"] == "entropy" and r["cases"][0]["summary"]["outliers"] == 0, f"it ended so: {r['ended']}")
+    wild = "echo $((STOKER_BENCH_RUN * 7919 % 101 + 1))"
+    accepted(["bench", *steady[2:], "--precision", "1%", "--most-runs", "60", "--out", "wild", "--pattern", "([0-9.]+)", "--unit", "x/s",
+              "--", "sh", "-c", wild])
+    check(result("wild")["ended"] == "runs", "a figure that is always another one goes on")
+
+
 def a_figure():
     script = "echo 3 images/s; echo '1,234.5 images/s (12 ms)'"
     accepted(["bench", *QUICK, "--out", "figure", "--pattern", "([0-9.,]+) images/s", "--unit", "images/s", "--", "sh", "-c",
@@ -71,6 +84,7 @@ def failures():
     refused(["bench"], 2, "needs one of")
     refused(["bench", "--compare", "true"], 2, "go together")
     refused(["bench", "--precision", "0", "--", "true"], 2, "--precision")
+    refused(["bench", "--until", "noon", "--", "true"], 2, "interval or entropy")
     check(not os.path.exists("runs"), "what failed leaves no folder")
 
 
@@ -297,6 +311,14 @@ def trainings():
     told = json.loads(accepted(["bench", "cost", "net-prices.yaml", "net", "--out", "cost.html", "--json"]).stdout)
     rate = r["cases"][2]["summary"]["median"]["value"]
     check(abs(told["machines"][0]["million"] * rate / 1000 - 1) < 1e-6 and "Rent or buy" in open("cost.html").read(), f"its cost: {told}")
+    accepted(["report", "--bench", "net", "--prices", "net-prices.yaml", "--out", "net.html"])
+    page = open("net.html").read()
+    check("What the money buys" in page and "Rent or buy" in page and "What trainings made" in page, "the page has its cost")
+    accepted(["report", "--bench", "net", "--prices", "net-prices.yaml", "--out", "net.md"])
+    check("| rented |" in open("net.md").read(), "and so has the table in Markdown")
+    refused(["report", "--bench", "net", "--prices", "net-prices.yaml", "--out", "net.csv"], 1, "bench cost PRICES DIR --json")
+    refused(["report", "--bench", "net", "--prices", "nowhere.yaml", "--out", "net.html"], 1, "nowhere.yaml")
+    refused(["report", "net", "--prices", "net-prices.yaml"], 2, "goes with '--bench'")
     refused(["bench", "cost", "net-prices.yaml"], 1, "not among those given")
     refused(["bench", "--device", "cpu", "--", "true"], 2, "goes with a suite")
     accepted(["devices", "--published"], "NVIDIA H100 PCIe")
@@ -309,7 +331,8 @@ def trainings():
 
 def parts():
     for part in (["matmul", "16x16x16", "f32"], ["matmul", "16x16x16", "bf16"], ["matmul", "16x16x16", "f16"], ["conv", "1x8x8x4x4x3", "f32"], ["memory", "1"], ["jpeg", "32x32"],
-                 ["storage", "write", "1"], ["storage", "read", "1"], ["storage", "random", "1"], ["copy", "1"], ["allreduce", "1"]):
+                 ["storage", "write", "1"], ["storage", "read", "1"], ["storage", "random", "1"], ["copy", "1"], ["copy", "1", "out"], ["copy", "1", "on"],
+                 ["copy", "1", "to", "--to", "cpu:1"], ["allreduce", "1"]):
         done = accepted(["bench", "part", *part, "--seconds", "0"])
         check(float(done.stdout.split()[0].replace(",", "")) > 0, f"{part}: {done.stdout}")
     accepted(["bench", "part", "--list"], "matmul")
@@ -340,6 +363,20 @@ def schema():
         wanted = json.load(f)
     for folder in "one", "figure", "pair", "hot", "suite", "net":
         jsonschema.validate(result(folder), wanted)
+    with open(f"{ROOT}/docs/bench-table-schema.json") as f:
+        table = json.load(f)
+    accepted(["report", "--bench", "before", "apart", "--out", "tables/two.json"])
+    for name in "t", "two":
+        with open(f"tables/{name}.json") as f:
+            told = json.load(f)
+        jsonschema.validate(told, table)
+    check(told["comparisons"], "the last of them compares")
+    del told["rows"][0]["raw"]
+    try:
+        jsonschema.validate(told, table)
+        check(False, "the table's schema wants the place of the runs")
+    except jsonschema.ValidationError:
+        pass
     bad = result("one")
     bad["cases"][0]["unit"] = ""
     try:
@@ -351,6 +388,7 @@ def schema():
 
 begin()
 a_time()
+an_end_by_entropy()
 a_figure()
 failures()
 comparisons()

@@ -146,6 +146,21 @@ def names_chips():
     check(losses("slice") == losses("second") == losses("best"), "all chips compute the same")
 
 
+def copies_are_measured():
+    """stoker bench part copy: each way, and from one chip to the other, also where these do not reach each other."""
+    for chip in "chips=2", "chips=2,peers=0":
+        env = played(CHIP=chip, COUNTS="copies.json")
+        for way in (["in"], ["out"], ["on"], ["to", "--to", "cuda:1"]):
+            done = accepted(["bench", "part", "copy", "1", *way, "--device", "cuda:0", "--seconds", "0"], "GB/s", env=env)
+            check(float(done.stdout.split()[0].replace(",", "")) > 0, f"{way}: {done.stdout}")
+            with open("copies.json") as f:
+                counts = json.load(f)
+            check(counts["unpinned"] == 0 and counts["cuCtxEnablePeerAccess"] == (way[0] == "to" and chip == "chips=2"), f"{way}: {counts}")
+    refused(["bench", "part", "copy", "1", "to", "--to", "opencl", "--device", "cuda"], 1, "do not copy to each other")
+    refused(["bench", "part", "copy", "1", "to", "--device", "cuda"], 1, "go together")
+    refused(["bench", "part", "copy", "1", "to", "--to", "cuda:1", "--device", "cuda"], 1, "1 device here")
+
+
 if __name__ == "__main__":
     for variable, name in LIBRARIES.items():
         os.environ.setdefault(variable, os.path.join(PLAY, name))
@@ -166,4 +181,5 @@ if __name__ == "__main__":
     says_what_failed()
     says_what_is_wrong()
     names_chips()
+    copies_are_measured()
     end()

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (kept.root || kept.cases) abort(); /* an error leaves nothing behind */
         return 0;
     }
-    stk_bench_page_add(&kept, 1, &page);
+    (void)stk_bench_page_add(&kept, 1, NULL, &page);
     if (stk_text_status(&page) != STK_OK || !strstr(stk_text_get(&page), "</html>")) abort();
     /* Texts of a result are never markup. */
     if (strstr(stk_text_get(&page), "<script")) abort();

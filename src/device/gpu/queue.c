@@ -29,6 +29,14 @@ static stk_status copy(stk_queue *queue, void *dst, const void *src, size_t byte
     return bytes ? device_of(queue)->driver->copy(queue, dst, src, bytes, kind) : STK_OK;
 }
 
+static stk_status reach(stk_device *base, stk_device *other, bool *direct)
+{
+    const gpu_device *device = (gpu_device *)base;
+    if (!device->driver->reach)
+        return stk_fail(STK_UNSUPPORTED, "devices '%s' do not copy to each other", base->class->name);
+    return device->driver->reach(device->context, ((gpu_device *)other)->context, direct);
+}
+
 /* Kernels may have told of a fault since the last time: it comes to the host with this mark. */
 static stk_status copy_fault(stk_queue *queue)
 {
@@ -207,6 +215,7 @@ const stk_queue_class gpu_queues = {
     .open = open_queue,
     .close = close_queue,
     .copy = copy,
+    .reach = reach,
     .capture = capture,
     .release = release,
     .launch = launch,

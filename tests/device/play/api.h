@@ -36,6 +36,8 @@ typedef uint64_t address;
     X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, INIT | UNSAFE, (handle * out, int device))             \
     X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v2, 11000, INIT | UNSAFE, (int device))                     \
     X(cuCtxSetCurrent, cuCtxSetCurrent, 4000, INIT, (handle context))                                                  \
+    X(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer, 4000, INIT, (int *out, int device, int peer))                      \
+    X(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess, 4000, INIT | CONTEXT | UNSAFE, (handle peer, unsigned flags))      \
     X(cuMemGetInfo, cuMemGetInfo_v2, 3020, INIT | CONTEXT, (size_t * free_bytes, size_t * total))                      \
     X(cuMemAlloc, cuMemAlloc_v2, 3020, INIT | CONTEXT | UNSAFE, (address * out, size_t bytes))                         \
     X(cuMemFree, cuMemFree_v2, 3020, INIT | CONTEXT | UNSAFE, (address p))                                             \

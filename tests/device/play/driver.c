@@ -210,6 +210,14 @@ int cuDeviceGetPCIBusId(char *out, int n, int device)
     return play_leave(WELL);
 }
 
+int cuDeviceCanAccessPeer(int *out, int device, int peer)
+{
+    ENTER_WITH_DEVICE(cuDeviceCanAccessPeer);
+    if (peer < 0 || peer >= play_set.n_chips) return play_leave(INVALID_DEVICE);
+    *out = play_set.has_peers && device != peer;
+    return play_leave(WELL);
+}
+
 /* --- contexts: the primary one of each device, which takes a little of its memory --- */
 
 int cuDevicePrimaryCtxRetain(handle *out, int device)
@@ -260,6 +268,19 @@ int cuCtxSetCurrent(handle h)
     play_context *context = h ? play_find(A_CONTEXT, h) : NULL;
     if (h && !context) return play_leave(INVALID_CONTEXT);
     current = context;
+    return play_leave(WELL);
+}
+
+int cuCtxEnablePeerAccess(handle h, unsigned flags)
+{
+    int code = play_enter(CALL_cuCtxEnablePeerAccess);
+    if (code) return code;
+    const play_context *peer = play_find(A_CONTEXT, h);
+    if (!peer) return play_leave(INVALID_CONTEXT);
+    if (flags != 0) return play_leave(INVALID_VALUE);
+    if (peer == current || !play_set.has_peers) return play_leave(INVALID_DEVICE);
+    if (current->reaches[peer->number]) return play_leave(PEER_IS_ENABLED);
+    current->reaches[peer->number] = true;
     return play_leave(WELL);
 }
 

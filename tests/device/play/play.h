@@ -14,7 +14,7 @@
  * A stream is a list of work that nothing does until something is waited for: what reads too early reads old numbers,
  * or poison. Queries do one piece of work each, and say "not ready" once more.
  *
- * STOKER_PLAY_CHIP     "capability=9.0,memory=4GiB,chips=1,units=132,name=Played GPU,mig=0"
+ * STOKER_PLAY_CHIP     "capability=9.0,memory=4GiB,chips=1,units=132,name=Played GPU,mig=0,peers=1"
  * STOKER_PLAY_DRIVER   the driver's version; 13000
  * STOKER_PLAY_MISSING  names of calls, separated by commas, that this driver lacks
  * STOKER_PLAY_OTHERS   "1GiB,5:3GiB": bytes that others hold; from the 5th call about memory on
@@ -52,6 +52,7 @@ enum { /* errors, by their numbers in cuda.h */
        ILLEGAL_ADDRESS = 700,
        LAUNCH_OUT_OF_RESOURCES = 701,
        LAUNCH_TIMEOUT = 702,
+       PEER_IS_ENABLED = 704,
        CONTEXT_IS_DESTROYED = 709,
        NOT_SUPPORTED = 801,
        CAPTURE_UNSUPPORTED = 900,
@@ -72,8 +73,9 @@ typedef enum play_call { PLAY_API(X) N_CALLS } play_call;
 typedef struct play_context {
     int number, n_retained;
     bool is_made;
-    int broken;        /* the error that all calls give from now on; 0: none */
-    size_t used_bytes; /* of memory */
+    bool reaches[MOST_CHIPS]; /* peers */
+    int broken;               /* the error that all calls give from now on; 0: none */
+    size_t used_bytes;        /* of memory */
     handle self;
     struct play_stream *streams, *legacy; /* streams: all, those that are destroyed too */
     int n_streams;
@@ -102,7 +104,7 @@ void play_close_handles(const play_context *context, void (*close)(play_kind kin
 typedef struct play_settings {
     int capability, n_chips, n_units, driver; /* capability: 90 of 9.0 */
     size_t memory;
-    bool is_slice;
+    bool is_slice, has_peers;
     char name[64];
     unsigned long long order;
 } play_settings;

@@ -57,6 +57,7 @@ static void read_chip(void)
     snprintf(play_set.name, sizeof(play_set.name), "Played GPU");
     if (find_key(list, "capability", word, sizeof(word))) play_set.capability = (int)(strtod(word, NULL) * 10 + 0.5);
     if (find_key(list, "memory", word, sizeof(word))) play_set.memory = read_bytes(word);
+    play_set.has_peers = !find_key(list, "peers", word, sizeof(word)) || atoi(word) != 0;
     if (find_key(list, "chips", word, sizeof(word))) play_set.n_chips = atoi(word);
     if (find_key(list, "units", word, sizeof(word))) play_set.n_units = atoi(word);
     if (find_key(list, "mig", word, sizeof(word))) play_set.is_slice = atoi(word) != 0;

@@ -27,6 +27,7 @@ const gpu_driver cuda_driver = {
     .open_queue = cuda_open_queue,
     .close_queue = cuda_close_queue,
     .copy = cuda_copy,
+    .reach = cuda_reach,
     .finish = cuda_finish,
     .open_event = cuda_open_event,
     .close_event = cuda_close_event,

@@ -29,6 +29,7 @@ enum {
     CU_SUCCESS = 0,
     CU_OUT_OF_MEMORY = 2,
     CU_NOT_READY = 600,
+    CU_PEER_IS_ENABLED = 704,
 
     CU_ATTRIBUTE_GROUP_MEMORY = 8, /* bytes that one group may have without asking for more */
     CU_ATTRIBUTE_MULTIPROCESSORS = 16,
@@ -63,6 +64,8 @@ enum {
     X(cuDevicePrimaryCtxRetain, 7000, (cu_context * out, cu_device device))                                            \
     X(cuDevicePrimaryCtxRelease, 11000, (cu_device device))                                                            \
     X(cuCtxSetCurrent, 4000, (cu_context context))                                                                     \
+    X(cuDeviceCanAccessPeer, 4000, (int *out, cu_device device, cu_device peer))                                       \
+    X(cuCtxEnablePeerAccess, 4000, (cu_context peer, unsigned flags))                                                  \
     X(cuMemGetInfo, 3020, (size_t * free, size_t * total))                                                             \
     X(cuMemAlloc, 3020, (cu_address * out, size_t bytes))                                                              \
     X(cuMemFree, 3020, (cu_address p))                                                                                 \

@@ -26,7 +26,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import meter  # noqa: E402: the path comes first
 
 SHARES, KINDS = (0, 0.01, 0.02, 0.05, 0.1), ("work", "sleep")
-N_EACH, N_BLOCKS, N_BLOCK, N_SPOILERS, N_BESIDE, N_NVBENCH, N_INSIDE = 25, 10, 20, 20, 20, 6, 10
+N_EACH, N_BLOCKS, N_BLOCK, N_SPOILERS, N_BESIDE, N_NVBENCH, N_INSIDE = 25, 10, 20, 20, 20, 6, 20
 SPOILERS = ("nothing", "neighbour", "quota", "clock", "cold", "gpu_slow")
 COVERED = ("print", "scatter", "work")
 RUN_MS, SHORT_MS = 40, 25  # of a run; of those whose difference is told, so that all of it takes half an hour

@@ -4,7 +4,7 @@
  * Median and quartiles: Hyndman and Fan 1996, definition 7. Interval of a median: percentile bootstrap (Efron and
  * Tibshirani 1993, ch. 13) of circular blocks (Politis and Romano 1992), whose length follows from the runs' own
  * correlation, as in an AR(1) process (Carlstein 1986), and no narrower than that of the ranks (Hettmansperger and
- * Sheather 1986), since the bootstrap of 15 numbers holds 91 % where 95 % are said. Pairs: Hodges and Lehmann's
+ * Sheather 1986), since the bootstrap of 15 numbers holds 93 % where 95 % are said. Pairs: Hodges and Lehmann's
  * estimate with the interval of Wilcoxon's signed ranks (Hollander and Wolfe 1999, ch. 3). Trend: Mann 1945, Kendall
  * 1975. Outliers: Tukey's fences. Threads: any.
  */

@@ -14,7 +14,7 @@ import sys
 from program import accepted, begin, check, end
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SCRIPT = os.path.join(ROOT, "..", "..", "shared", "peers", "train_torch.py")
+SCRIPT = os.path.join(ROOT, "..", "shared", "peers", "train_torch.py")
 PYTHON = os.environ.get("STOKER_TORCH", sys.executable)
 DATA = os.path.abspath(os.environ.get("STOKER_DATA", os.path.join(ROOT, "data")))
 RUNS = 2

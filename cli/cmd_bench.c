@@ -27,15 +27,15 @@ static const cli_option options[] = {
      "(as grep -E; of a group in it, if it has one); needs --unit"},
     {"--unit", "UNIT", "of that number: samples/s, ms"},
     {"--better", "less|more", "which numbers are better; default: less for times and s/..., else more"},
-    {"--peak", "N", "what cannot be exceeded, in that unit: a number beyond it is an error"},
+    {"--peak", "N", "the best that is possible, in that unit (of times the least): a number beyond it is an error"},
     {"--precision", "P%", "until the 95 % interval of the median is +-P % or narrower; default: 1%"},
     {"--until", "interval|entropy",
      "what ends it: intervals that are narrow enough, or that more runs tell little new of how figures scatter; "
      "default: interval"},
     {"--seconds", "S", "time for all, with warm-up; default: 60"},
-    {"--runs", "N", "runs at least, of each command; default: 10"},
+    {"--runs", "N", "runs at least, of each command, where --seconds suffices; default: 10"},
     {"--most-runs", "N", "runs at most; default: 1000"},
-    {"--warmup", "N", "runs to warm up at least; default: 2"},
+    {"--warmup", "N", "runs to warm up at least, in a fifth of --seconds at most; default: 2"},
     {"--count-marked", NULL, "runs with a mark count, too"},
     {"--ignore-failure", NULL, "a command may end with another exit code than 0"},
     {"--show-output", NULL, "shows what commands print, on standard error"},
@@ -157,6 +157,10 @@ static bool read_figure(const cli_args *args, stk_bench_case *c)
     if (!c->pattern != !c->unit) {
         cli_usage(args->verb, c->pattern ? "option '--pattern' needs '--unit': a number without one says nothing"
                                          : "option '--unit' goes with '--pattern'");
+        return false;
+    }
+    if (better && !c->pattern) {
+        cli_usage(args->verb, "option '--better' goes with '--pattern': of times less is better");
         return false;
     }
     if (!c->unit) c->unit = "s";

@@ -36,8 +36,10 @@ static void put_sentences(const stk_bench_apart *apart)
     for (int i = 0; i < apart->n; i++) {
         const stk_bench_apart_row *r = &apart->row[i];
         const stk_bench_kept_case *c = &r->a->cases[r->i_a];
-        bool is_named = r->a->n_cases > 1;
-        cli_printf("%s%s%s\n", is_named ? cli_shown(c->name) : "", is_named ? ": " : "",
+        char both[STK_BENCH_PLACE];
+        const char *name = stk_bench_apart_name(r, both);
+        bool is_named = r->a->n_cases > 1 || name == both;
+        cli_printf("%s%s%s\n", is_named ? cli_shown(name) : "", is_named ? ": " : "",
                    stk_bench_verdict_text(&r->comparison, cli_shown(r->a->path), cli_shown(r->b->path),
                                           c->less_is_better, sentence));
     }

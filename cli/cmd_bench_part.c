@@ -30,7 +30,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!cli_parse(verb, argc, argv, &args)) return CLI_USAGE;
     if (cli_has(&args, "--list")) return list_parts();
     const stk_bench_part *part = args.n_words ? stk_bench_part_find(args.word[0]) : NULL;
-    if (!part) return cli_usage(verb, "bench part needs the name of a part; '--list' lists them");
+    if (!args.n_words) return cli_usage(verb, "bench part needs the name of a part; '--list' lists them");
+    if (!part) return cli_usage(verb, "there is no part '%s'; '--list' lists them", args.word[0]);
     if (!cli_number(&args, "--threads", 1, 1024, 0, &n_threads)) return CLI_USAGE;
     setting.n_threads = (int)n_threads;
     setting.device = cli_value(&args, "--device");

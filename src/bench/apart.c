@@ -53,6 +53,14 @@ void stk_bench_apart_free(stk_bench_apart *apart)
     apart->n = 0;
 }
 
+const char *stk_bench_apart_name(const stk_bench_apart_row *r, char out[STK_BENCH_PLACE])
+{
+    const char *a = r->a->cases[r->i_a].name, *b = r->b->cases[r->i_b].name;
+    if (!strcmp(a, b)) return a;
+    snprintf(out, STK_BENCH_PLACE, "%.200s -> %.200s", a, b);
+    return out;
+}
+
 static double median_of(const stk_bench_kept *kept, int i_case)
 {
     const json_t *from = json_array_get(json_object_get(kept->root, "cases"), (size_t)i_case);
@@ -72,7 +80,8 @@ static const char *change_text(const stk_bench_comparison *c, char out[64])
 
 void stk_bench_apart_markdown(const stk_bench_apart *apart, const char *from, stk_text *out)
 {
-    char folder[2][STK_BENCH_PLACE], place[2][STK_BENCH_PLACE], figure[STK_BENCH_FIGURE], change[64];
+    char name[STK_BENCH_PLACE], folder[2][STK_BENCH_PLACE], place[2][STK_BENCH_PLACE], figure[STK_BENCH_FIGURE],
+        change[64];
     stk_text_add(out, "| Case | From | To | From, median | To, median | Change (95 %%) | What can be said |\n"
                       "|---|---|---|---:|---:|---:|---|\n");
     for (int i = 0; i < apart->n; i++) {
@@ -81,7 +90,7 @@ void stk_bench_apart_markdown(const stk_bench_apart *apart, const char *from, st
         stk_bench_raw_place(r->a, from, place[0]);
         stk_bench_raw_place(r->b, from, place[1]);
         stk_text_add(out, "|");
-        stk_bench_put_cell(out, c->name, place[0]);
+        stk_bench_put_cell(out, stk_bench_apart_name(r, name), place[0]);
         stk_bench_put_cell(out, stk_bench_folder_of(r->a, folder[0]), place[0]);
         stk_bench_put_cell(out, stk_bench_folder_of(r->b, folder[1]), place[1]);
         stk_bench_put_cell(out, stk_bench_figure_text(median_of(r->a, r->i_a), c->unit, figure), place[0]);
@@ -103,7 +112,7 @@ void stk_bench_apart_csv(const stk_bench_apart *apart, const char *from, stk_tex
         const double numbers[] = {median_of(r->a, r->i_a), median_of(r->b, r->i_b), c->change.value, c->change.low,
                                   c->change.high};
         const double more[] = {c->share_better, c->n, c->n_further >= 0 ? (double)c->n_further : NAN, apart->allowance};
-        stk_bench_put_field(out, r->a->cases[r->i_a].name);
+        stk_bench_put_field(out, stk_bench_apart_name(r, text));
         stk_text_add(out, ",");
         stk_bench_put_field(out, r->a->cases[r->i_a].unit);
         stk_text_add(out, ",");
@@ -142,7 +151,7 @@ json_t *stk_bench_apart_json(const stk_bench_apart *apart, const char *from)
         json_t *object = json_object();
         json_object_set_new(object, "from", json_string(r->a->path));
         json_object_set_new(object, "to", json_string(r->b->path));
-        json_object_set_new(object, "case", json_string(r->a->cases[r->i_a].name));
+        json_object_set_new(object, "case", json_string(stk_bench_apart_name(r, text)));
         json_object_set_new(object, "unit", json_string(r->a->cases[r->i_a].unit));
         set_number(object, "from_median", median_of(r->a, r->i_a));
         set_number(object, "to_median", median_of(r->b, r->i_b));

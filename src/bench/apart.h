@@ -4,6 +4,7 @@
 #ifndef STK_BENCH_APART_H
 #define STK_BENCH_APART_H
 
+#include "bench/place.h"
 #include "bench/result.h"
 
 /* By how much a machine may have changed from one result to the other, where nothing else is said. */
@@ -27,6 +28,10 @@ typedef struct stk_bench_apart {
 stk_status stk_bench_apart_add(stk_bench_apart *apart, const stk_bench_kept *a, const stk_bench_kept *b,
                                bool is_strict);
 void stk_bench_apart_free(stk_bench_apart *apart);
+
+/* "train"; "sleep 1 -> sleep 2" where both results have one case alone, of different names. Borrowed from them or out.
+ */
+const char *stk_bench_apart_name(const stk_bench_apart_row *row, char out[STK_BENCH_PLACE]);
 
 /* Tables, each row with the places of both raw runs, as seen from the file `from` that they go to; NULL: from here. */
 void stk_bench_apart_markdown(const stk_bench_apart *apart, const char *from, stk_text *out);

@@ -94,10 +94,9 @@ static stk_status check_figure(const session *s, const stk_bench_case *c, const 
     if (!(run->figure > 0) || !isfinite(run->figure))
         return stk_fail(STK_INVALID, "'%s' gave %g %s, which cannot be", c->name, run->figure, c->unit);
     if (c->peak > 0 && (c->less_is_better ? run->figure < c->peak : run->figure > c->peak))
-        return stk_fail(
-            STK_INVALID,
-            "'%s' gave %.6g %s, and no more than %.6g is possible: the figure, its unit or the peak is wrong", c->name,
-            run->figure, c->unit, c->peak);
+        return stk_fail(STK_INVALID,
+                        "'%s' gave %.6g %s, and no %s than %.6g is possible: the figure, its unit or the peak is wrong",
+                        c->name, run->figure, c->unit, c->less_is_better ? "less" : "more", c->peak);
     double most_s = run->wall_s * s->machine->n_cores * 1.02 + 0.05;
     if (run->user_s + run->system_s > most_s)
         return stk_fail(STK_INVALID, "'%s' took %.3g s of processor time in %.3g s on %d cores, which cannot be",

@@ -201,7 +201,7 @@ static void add_verdicts(stk_text *out, const stk_bench_kept *kept)
 static void add_apart(stk_text *out, const stk_bench_kept *kept, int n)
 {
     stk_bench_apart apart = {.allowance = STK_BENCH_ALLOWANCE};
-    char sentence[STK_BENCH_SENTENCE], folder[2][STK_BENCH_PLACE];
+    char sentence[STK_BENCH_SENTENCE], folder[2][STK_BENCH_PLACE], name[STK_BENCH_PLACE];
     for (int i = 1; i < n; i++)
         if (stk_bench_apart_add(&apart, &kept[0], &kept[i], false) != STK_OK) out->failed = true;
     if (apart.n) stk_text_add(out, "<section><h2>Next to each other</h2><table>\n");
@@ -210,7 +210,7 @@ static void add_apart(stk_text *out, const stk_bench_kept *kept, int n)
         const stk_bench_kept_case *c = &r->a->cases[r->i_a];
         stk_text_add(out, "<tr><td>");
         stk_bench_page_link(out, (int)(r->a - kept), (size_t)r->i_a);
-        add_text(out, "", c->name, "</a></td><td style=\"white-space:normal\">");
+        add_text(out, "", stk_bench_apart_name(r, name), "</a></td><td style=\"white-space:normal\">");
         stk_bench_page_link(out, (int)(r->b - kept), (size_t)r->i_b);
         add_text(out, "",
                  stk_bench_verdict_text(&r->comparison, stk_bench_folder_of(r->a, folder[0]),
@@ -329,9 +329,10 @@ static void add_result(stk_text *out, const stk_bench_kept *kept, int i_result)
 {
     const json_t *from;
     size_t i;
-    char t[STK_PLAIN_TEXT];
+    char t[STK_PLAIN_TEXT], folder[STK_BENCH_PLACE];
     add_text(out, i_result ? "<header style=\"margin-top:56px\"><h1>" : "<header><h1>", text_at(kept->root, "name"),
              "</h1><p class=sub>");
+    add_text(out, "", stk_bench_folder_of(kept, folder), ": ");
     add_text(out, "", text_at(json_object_get(kept->root, "machine"), "processor"), ", ");
     add_text(out, "", text_at(kept->root, "date"), ", ");
     stk_text_add(out, "%s in all, Stoker ", stk_plain_duration(number_at(kept->root, "seconds"), t));

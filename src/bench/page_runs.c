@@ -43,9 +43,8 @@ static void add_curve(stk_text *out, const json_t *from)
         counted[i] = counts ? number_at(run, "figure") : NAN;
         others[i] = counts ? NAN : number_at(run, "figure");
     }
-    stk_series series[] = {
-        {.x = x, .y = counted, .n = (int)n, .color = 0, .dots = true, .label = "counts"},
-        {.x = x, .y = others, .n = (int)n, .color = 1, .dots = true, .label = "warm-up, or with a mark"}};
+    stk_series series[] = {{.x = x, .y = counted, .n = (int)n, .color = 0, .dots = true, .label = "counts"},
+                           {.x = x, .y = others, .n = (int)n, .color = 1, .dots = true, .label = "does not count"}};
     char title[128];
     snprintf(title, sizeof(title), "each run, in %.40s", text_at(from, "unit"));
     stk_chart chart = {.title = title, .x_label = "run", .series = series, .n_series = 2};

@@ -171,7 +171,8 @@ void stk_bench_page_trainings(stk_text *out, const stk_bench_kept *kept, int i_r
     stk_text_add(
         out, "</table><p class=dim>GFLOP/s counts what the network itself computes, two for each "
              "multiplication and addition, and nothing that is recomputed. The measured peak is the best "
-             "product of matrices of the same result in the same precision; the published one is the maker's (MFU), "
+             "product of matrices or convolution of the same result in the same precision; the published one is the "
+             "maker's (MFU), "
              "where the device is in the table of known accelerators. More than 100 %% of the measured peak: that was "
              "disturbed, or convolutions of 3 x 3 that save multiplications count as if they did not. Memory in use is "
              "that of the whole "

@@ -31,7 +31,8 @@ stk_status stk_bench_part_sizes(const char *text, int n, int64_t *out)
         long long value = strtoll(at, &end, 10);
         bool ends_well = i + 1 < n ? *end == 'x' : !*end;
         if (end == at || !ends_well || value < 1 || value > 1 << 20)
-            return stk_fail(STK_INVALID, "'%s' is not %d sizes like 64x32", text, n);
+            return n == 1 ? stk_fail(STK_INVALID, "'%s' must be a whole number from 1 to %d", text, 1 << 20)
+                          : stk_fail(STK_INVALID, "'%s' is not %d sizes from 1 to %d, like 64x32", text, n, 1 << 20);
         out[i] = value;
         at = end + 1;
     }

@@ -116,8 +116,12 @@ static stk_status read_machine(stk_bench_prices *p, const stk_yaml_node *node)
     m->utilisation = stk_yaml_real(node, "utilisation", 1);
     snprintf(unit, sizeof(unit), "%s/s", p->unit);
     STK_RETURN_IF_ERROR(read_amount(node, "rate", unit, &m->rate));
+    for (int k = 0; k + 1 < p->n; k++)
+        if (!strcmp(p->machine[k].name, m->name))
+            return stk_yaml_fail(stk_yaml_get(node, "name"), "there are two machines '%s'", m->name);
     if (isnan(m->hourly) == isnan(m->purchase))
-        return stk_yaml_fail(node, "'%s' needs one of 'hourly' and 'purchase'", m->name);
+        return stk_yaml_fail(node, "'%s' needs one of 'hourly' and 'purchase'%s", m->name,
+                             isnan(m->hourly) ? "" : ", not both");
     m->result = stk_yaml_text(node, "result");
     m->case_name = stk_yaml_text(node, "case");
     m->rate_low = m->rate_high = NAN;
@@ -125,8 +129,10 @@ static stk_status read_machine(stk_bench_prices *p, const stk_yaml_node *node)
     if (isnan(m->rate) != (m->result != NULL))
         return stk_yaml_fail(node, "'%s' needs its 'rate', or the 'result' and 'case' that measured it, not both",
                              m->name);
-    if (!isnan(m->purchase) && (isnan(m->lifetime_h) || (isnan(m->power_w) && !m->result)))
-        return stk_yaml_fail(node, "'%s' is bought, and needs its 'lifetime' and its 'power'", m->name);
+    if (!isnan(m->purchase) && isnan(m->lifetime_h))
+        return stk_yaml_fail(node, "'%s' is bought, and needs its 'lifetime'", m->name);
+    if (!isnan(m->purchase) && isnan(m->power_w) && !m->result)
+        return stk_yaml_fail(node, "'%s' is bought, and needs its 'power'", m->name);
     return STK_OK;
 }
 
@@ -287,6 +293,10 @@ void stk_bench_prices_tell(const stk_bench_prices *p, stk_text *out)
         add_amount(out, m->rate_for_1000);
         stk_text_add(out, " %s | %s |\n", m->date, shown(m->source, source));
     }
+    for (int i = 0; i < p->n; i++)
+        if (p->machine[i].is_disturbed)
+            stk_text_add(out, "\nThe rate of '%s' was disturbed when it was measured.\n",
+                         shown(p->machine[i].name, name));
     tell_break_even(p, out);
     tell_sensitivity(p, out);
 }

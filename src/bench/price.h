@@ -31,10 +31,10 @@ typedef struct stk_bench_priced {
     const char *name, *source, *date; /* borrowed from the file */
     double hourly;                    /* of a rented one, with its energy */
     double purchase, lifetime_h, power_w, utilisation;
-    double rate;                    /* in units of work a second */
-    const char *result, *case_name; /* whose median it is, by the name of the result's folder; NULL: it is told */
-    double rate_low, rate_high;     /* the median's interval; NaN: told without one */
-    bool power_is_measured;
+    double rate;                          /* in units of work a second */
+    const char *result, *case_name;       /* whose median it is, by the name of the result's folder; NULL: it is told */
+    double rate_low, rate_high;           /* the median's interval; NaN: told without one */
+    bool power_is_measured, is_disturbed; /* disturbed: as the result says of itself */
     /* What follows. */
     double energy_hour;    /* for electricity, of an hour of work */
     double hour;           /* all that an hour of work costs */

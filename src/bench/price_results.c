@@ -80,6 +80,7 @@ static stk_status fill_machine(const stk_bench_prices *p, stk_bench_priced *m, c
     }
     if (!found) return stk_fail(STK_NOT_FOUND, "'%s' has no case '%s'", result->path, m->case_name);
     STK_RETURN_IF_ERROR(fill_rate(p, m, found));
+    m->is_disturbed = result->is_disturbed;
     if (isnan(m->power_w)) {
         m->power_w = measured_power(found);
         m->power_is_measured = !isnan(m->power_w);
@@ -146,19 +147,34 @@ static void add_tables(stk_text *out, const char *markdown)
     if (in_table) stk_text_add(out, "</table>\n");
 }
 
-/* What is paid until so many hours, for the work that the first machine does in them. */
+/* The machine whose hours the plot counts: the first that is bought, as the table of break-evens counts them. */
+static const stk_bench_priced *find_measure(const stk_bench_prices *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if (!isnan(p->machine[i].purchase) && isfinite(p->machine[i].rate)) return &p->machine[i];
+    return &p->machine[0];
+}
+
+/* Paid for so many hours of a machine's work; bought anew after each lifetime. */
+static double paid(const stk_bench_priced *m, double hours)
+{
+    if (isnan(m->purchase)) return m->hourly * hours;
+    return m->purchase * (1 + floor(hours / (m->lifetime_h * m->utilisation))) + m->energy_hour * hours;
+}
+
+/* What is paid until so many hours, for the work that one machine does in them. */
 static void add_plot(stk_text *out, const stk_bench_prices *p)
 {
-    enum { POINTS = 50, LINES = 8 };
+    enum { POINTS = 200, LINES = 8 };
     static double x[POINTS], y[LINES][POINTS];
     stk_series series[LINES];
     char title[128];
     double most = 0;
     int n = 0;
+    const stk_bench_priced *measure = find_measure(p);
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->n; k++) {
-            double hours =
-                stk_bench_break_even_h(&p->machine[i], &p->machine[k]) * p->machine[k].rate / p->machine[0].rate;
+            double hours = stk_bench_break_even_h(&p->machine[i], &p->machine[k]) * p->machine[k].rate / measure->rate;
             if (isfinite(hours) && !isnan(p->machine[k].purchase) && !isnan(p->machine[i].hourly))
                 most = fmax(most, hours);
         }
@@ -167,21 +183,22 @@ static void add_plot(stk_text *out, const stk_bench_prices *p)
         x[t] = 2 * most * t / (POINTS - 1);
     for (int i = 0; i < p->n && n < LINES; i++) {
         const stk_bench_priced *m = &p->machine[i];
-        bool is_bought = !isnan(m->purchase);
-        double each = (is_bought ? m->energy_hour : m->hourly) * p->machine[0].rate / m->rate;
-        if (!isfinite(each)) continue;
+        if (!isfinite(m->rate) || !isfinite(paid(m, 1))) continue;
         for (int t = 0; t < POINTS; t++)
-            y[n][t] = (is_bought ? m->purchase : 0) + each * x[t];
+            y[n][t] = paid(m, x[t] * measure->rate / m->rate);
         series[n] = (stk_series){.x = x, .y = y[n], .n = POINTS, .color = n, .label = m->name};
         n++;
     }
     snprintf(title, sizeof(title), "%s paid, over the hours in which '%.40s' does the same work", p->currency,
-             p->machine[0].name);
-    stk_chart chart = {.title = title, .x_label = "hours of work", .series = series, .n_series = n, .from_zero = true};
+             measure->name);
+    stk_chart chart = {
+        .title = title, .x_label = "hours of its work", .series = series, .n_series = n, .from_zero = true};
     stk_text_add(out, "<h2>Rent or buy</h2><div class=charts>");
     stk_chart_add(out, &chart);
-    stk_text_add(out, "</div><p class=dim>Where lines cross the cheaper one changes. Bought machines begin with their "
-                      "price and rise by their energy; rented ones begin at 0.</p>\n");
+    stk_text_add(out,
+                 "</div><p class=dim>Where lines cross the cheaper one changes. Bought machines begin with their "
+                 "price, rise by their energy, and are bought anew at the end of their lifetime; rented ones begin "
+                 "at 0.</p>\n");
 }
 
 stk_status stk_bench_prices_add(const stk_bench_prices *p, stk_text *out)

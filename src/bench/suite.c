@@ -15,6 +15,7 @@
 
 static const char *const better[] = {"less", "more", NULL};
 static const char *const scalings[] = {"strong", "weak", NULL};
+static const char *const precisions[] = {"f32", "tf32", "bf16", "f16", "fp8", NULL};
 static const stk_key text_element = {.name = "command", .type = STK_KEY_TEXT};
 static const stk_key file_element = {.name = "text", .type = STK_KEY_TEXT};
 static const stk_key case_keys[] = {
@@ -31,7 +32,8 @@ static const stk_key case_keys[] = {
      .default_value = "more",
      .doc = "which figures are better"},
     {.name = "precision",
-     .type = STK_KEY_TEXT,
+     .type = STK_KEY_WORD,
+     .words = precisions,
      .doc = "of products: bf16; what is measured in one is set against its peak"},
     {.name = "scaling",
      .type = STK_KEY_WORD,
@@ -169,6 +171,9 @@ static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, c
     c->scaling = stk_yaml_text(node, "scaling");
     c->n_replicas = (int)stk_yaml_int(node, "replicas", 1);
     c->less_is_better = stk_yaml_is(node, "better", "less");
+    for (int k = 0; k < i; k++)
+        if (!strcmp(suite->cases[k].name, c->name))
+            return stk_yaml_fail(stk_yaml_get(node, "name"), "there are two cases '%s'", c->name);
     if (!c->pattern && !file) {
         if (c->unit) return stk_yaml_fail(node, "'unit' goes with 'pattern' or 'file'");
         c->unit = "s";
@@ -203,6 +208,8 @@ static stk_status read_suite(stk_bench_suite *suite, const char *program)
 {
     const stk_yaml_node *root = suite->yaml->root, *list = stk_yaml_get(root, "cases");
     suite->name = stk_yaml_text(root, "name");
+    if (strchr(suite->name, '/') || suite->name[0] == '.')
+        return stk_yaml_fail(stk_yaml_get(root, "name"), "'%s' must be a name that a folder can have", suite->name);
     suite->seconds = stk_yaml_real(root, "seconds", 60);
     suite->precision = stk_yaml_real(root, "precision", 0.01);
     suite->least_rounds = (int)stk_yaml_int(root, "runs", 10);

@@ -18,19 +18,19 @@
     "  - '{stoker} plan {work}/" recipe ".yaml --device {device} --precision bf16 --largest-batch " seconds " > {work}/" recipe ".batch'\n"
 #define BATCH(recipe) "--batch $(cat {work}/" recipe ".batch)"
 
-/* Networks whose samples are random: only time counts. */
+/* Networks whose samples are random: only time counts. As many as in CIFAR-10, ImageNet, OpenWebText, SST-2 and the Oxford pets. */
 #define RECIPE(name, source, rest) \
     "  " name ".yaml: |\n    name: " name "\n    data: {train: {source: {synthetic: {" source "}}}}\n" rest \
     "    epochs: 1\n    checkpoint: {end: false}\n"
-#define RESNET18(precision) RECIPE("resnet18", "fields: {image: [32, 32, 3]}, classes: 10", \
+#define RESNET18(precision) RECIPE("resnet18", "fields: {image: [32, 32, 3]}, classes: 10, samples: 50000", \
     "    batch: 16\n    model: {resnet18: {classes: 10, stem: cifar}}\n    optimizer: {sgd: {lr: 0.01, momentum: 0.9}}\n    precision: " precision "\n")
-#define RESNET50 RECIPE("resnet50", "fields: {image: [224, 224, 3]}, classes: 1000", \
+#define RESNET50 RECIPE("resnet50", "fields: {image: [224, 224, 3]}, classes: 1000, samples: 1281167", \
     "    batch: 8\n    model: {resnet50: {classes: 1000}}\n    optimizer: {sgd: {lr: 0.01, momentum: 0.9}}\n")
-#define GPT2 RECIPE("gpt2", "fields: {tokens: {shape: [256], below: 50257}, targets: {shape: [256], below: 50257}}", \
+#define GPT2 RECIPE("gpt2", "fields: {tokens: {shape: [256], below: 50257}, targets: {shape: [256], below: 50257}}, samples: 35295243", \
     "    batch: 1\n    model: {gpt2: {size: 124m, length: 256}}\n    optimizer: {adamw: {lr: 2e-5}}\n")
-#define BERT RECIPE("bert", "fields: {tokens: {shape: [128], below: 30522}}, classes: 2", \
+#define BERT RECIPE("bert", "fields: {tokens: {shape: [128], below: 30522}}, classes: 2, samples: 67349", \
     "    batch: 4\n    model: {bert: {size: base, classes: 2, length: 128}}\n    optimizer: {adamw: {lr: 2e-5}}\n")
-#define UNET RECIPE("unet", "fields: {image: [128, 128, 3], mask: {shape: [128, 128], below: 2}}", \
+#define UNET RECIPE("unet", "fields: {image: [128, 128, 3], mask: {shape: [128, 128], below: 2}}, samples: 3680", \
     "    batch: 2\n    model: {unet: {classes: 2}}\n    optimizer: {adam: {lr: 0.001}}\n")
 #define CLICKS \
     "  clicks.yaml: |\n    name: clicks\n    data:\n      train:\n        source:\n          csv:\n" \

@@ -84,6 +84,8 @@ def failures():
     refused(["bench"], 2, "needs one of")
     refused(["bench", "--compare", "true"], 2, "go together")
     refused(["bench", "--precision", "0", "--", "true"], 2, "--precision")
+    refused(["bench", "--better", "more", "--", "true"], 2, "of times less is better")
+    refused(["bench", "--runs", "1", "--most-runs", "1", "--peak", "40", "--", "true"], 1, "no less than 40 is possible")
     refused(["bench", "--until", "noon", "--", "true"], 2, "interval or entropy")
     check(not os.path.exists("runs"), "what failed leaves no folder")
 
@@ -114,6 +116,7 @@ def comparisons():
     told = json.loads(accepted(["bench", "compare", "--json", "before", "apart"]).stdout)
     check(told["comparisons"][0]["verdict"] == "worse", f"and in JSON: {told}")
     row = told["comparisons"][0]
+    check(row["case"] == "sleep 0.02 -> sleep 0.4", f"both commands are named: {row}")
     check(row["from_raw"] == "before/runs.csv" and row["to_case"] == 0 and row["unit"] == "s" and row["to_median"] > row["from_median"],
           f"with the places of the raw runs: {row}")
     table, = csv.DictReader(accepted(["bench", "compare", "--csv", "before", "apart"]).stdout.splitlines())
@@ -240,6 +243,11 @@ def suite():
     with open("bad.yaml", "w") as f:
         f.write("name: bad\ncases:\n  - {name: a, run: 'true', pattern: x}\n")
     refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:3:5", "needs its 'unit'")
+    for head, cases, words in (("x/../y", ["name: a"], "a name that a folder can have"), ("bad", ["name: a", "name: a"], "two cases 'a'"),
+                               ("bad", ["name: a, precision: f77"], "f77")):
+        with open("bad.yaml", "w") as f:
+            f.write(f"name: {head}\ncases:\n" + "".join(f"  - {{{case}, run: 'true'}}\n" for case in cases))
+        refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:", words)
 
 
 def tables():
@@ -338,7 +346,8 @@ def parts():
     accepted(["bench", "part", "--list"], "matmul")
     refused(["bench", "part", "matmul", "16x16", "f32"], 1, "3 sizes")
     refused(["bench", "part", "matmul", "16x16x16", "f13"], 1, "f13")
-    refused(["bench", "part", "speed"], 2, "--list")
+    refused(["bench", "part", "speed"], 2, "there is no part 'speed'", "--list")
+    refused(["bench", "part", "copy", "0"], 1, "a whole number from 1 to")
 
 
 def costs():
@@ -351,6 +360,15 @@ def costs():
     with open("prices.yaml", "a") as f:
         f.write("  - {name: other, source: an offer, hourly: 3.60, rate: 1000 samples/s}\n")
     refused(["bench", "cost", "prices.yaml"], 1, "prices.yaml:7:", "EUR/h")
+    for line, words in (("{name: rented, source: x, hourly: 1 EUR/h, rate: 1 samples/s}", "two machines 'rented'"),
+                        ("{name: b, source: x, hourly: 1 EUR/h, purchase: 1 EUR, rate: 1 samples/s}", "not both"),
+                        ("{name: b, source: x, purchase: 1 EUR, power: 1 W, rate: 1 samples/s}", "needs its 'lifetime'"),
+                        ("{name: b, source: x, purchase: 1 EUR, lifetime: 1 years, rate: 1 samples/s}", "needs its 'power'")):
+        with open("prices.yaml") as f:
+            text = f.read()
+        with open("more.yaml", "w") as f:
+            f.write(text[:text.index("  - {name: other")] + f"  - {line}\n")
+        refused(["bench", "cost", "more.yaml"], 1, "more.yaml:7:", words)
 
 
 def schema():

@@ -154,12 +154,13 @@ static void add_found(stk_text *out, const stk_bench_kept *kept, int i_result)
     {
         add_row(out, cases, from, i_result, i);
     }
-    stk_text_add(out,
-                 "</table>\n<p class=dim>Each case was run again and again, in turns with the others. The median is "
-                 "its middle run, in bold; the interval is where the middle of endlessly many runs lies, in 95 of "
-                 "100 cases, and is the line over the bar. Bars of like cases have one scale from 0. A run is "
-                 "marked where something else had a part in it. The first run found everything cold. Names and figures "
-                 "lead to their runs.</p>\n");
+    stk_text_add(
+        out, "</table>\n<p class=dim>Each case was run again and again, in turns with the others. The median is "
+             "its middle run, in bold; the interval is where the middle of endlessly many runs lies, in 95 of "
+             "100 cases, and is the line over the bar. Bars have one scale from 0 where the unit and the first word of "
+             "the name are the same. A run is marked where something else had a part in it. The first run found "
+             "everything cold. Names and figures "
+             "lead to their runs.</p>\n");
 }
 
 static stk_bench_interval interval_at(const json_t *object, const char *key)

@@ -1,6 +1,7 @@
 /* Each run of a case, on the page of results: bench/page_parts.h. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/plain_number.h"
 #include "bench/page_parts.h"
@@ -79,6 +80,23 @@ static void add_run(stk_text *out, const json_t *run, const char *unit)
         stk_text_add(out, "</td><td class=\"n dim\">?</td></tr>\n");
 }
 
+/* As it could be typed: within '' where a shell would read it as something else. */
+static void add_word(stk_text *out, const char *word)
+{
+    stk_text quoted = {0};
+    if (word[0] && !strpbrk(word, " \t\n|&;<>()$`\\\"'*?[]#~{}!")) {
+        stk_html_add(out, word);
+        return;
+    }
+    stk_text_add(&quoted, "'");
+    for (const char *p = word; *p; p++)
+        stk_text_add(&quoted, "%.*s", *p == '\'' ? 4 : 1, *p == '\'' ? "'\\''" : p);
+    stk_text_add(&quoted, "'");
+    if (stk_text_status(&quoted) != STK_OK) out->failed = true;
+    stk_html_add(out, stk_text_get(&quoted));
+    stk_text_free(&quoted);
+}
+
 void stk_bench_page_case(stk_text *out, const json_t *from, int i_result, size_t i)
 {
     const json_t *words = json_object_get(from, "command"), *word, *runs = json_object_get(from, "runs"), *run;
@@ -87,7 +105,8 @@ void stk_bench_page_case(stk_text *out, const json_t *from, int i_result, size_t
     add_text(out, "", text_at(from, "name"), "</h3><pre>");
     json_array_foreach(words, k, word)
     {
-        add_text(out, k ? " " : "", json_string_value(word), "");
+        stk_text_add(out, k ? " " : "");
+        add_word(out, json_string_value(word) ? json_string_value(word) : "");
     }
     stk_text_add(out, "</pre>\n");
     add_curve(out, from);

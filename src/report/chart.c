@@ -176,6 +176,7 @@ static void add_line(stk_text *out, const stk_series *s, const frame *f)
     int each = (s->n + MOST_POINTS - 1) / MOST_POINTS, n_shown = 0;
     if (each < 1) each = 1;
     double last_x = 0, last_y = 0;
+    bool parted = true;
     stk_text_add(out, "<path class=\"line%s\" style=\"stroke:var(--s%d)\" data-name=\"", s->faint ? " faint" : "",
                  s->color % 8);
     stk_html_add(out, s->label ? s->label : "");
@@ -189,10 +190,14 @@ static void add_line(stk_text *out, const stk_series *s, const frame *f)
                 y += s->y[k];
                 n++;
             }
+        parted |= n == 0 && s->dots;
         if (n == 0) continue;
         last_x = to_x(f, x / n);
         last_y = to_y(f, y / n);
-        stk_text_add(out, "%c%.1f %.1f", n_shown++ ? 'L' : 'M', last_x, last_y);
+        stk_text_add(out, "%c%.1f %.1f", parted ? 'M' : 'L', last_x, last_y);
+        if (parted && s->dots) stk_text_add(out, "h0"); /* a point alone shows */
+        parted = false;
+        n_shown++;
     }
     stk_text_add(out, "\"/>");
     if (n_shown == 1 && !s->faint)

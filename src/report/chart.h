@@ -20,7 +20,7 @@ typedef struct stk_series {
     const double *x, *y;
     int n, color;
     bool faint;        /* behind the others: single steps */
-    bool dots;         /* each point shows */
+    bool dots;         /* each point shows, and one that is missing parts the line */
     const char *label; /* NULL: not in the legend */
 } stk_series;
 typedef struct stk_chart {

@@ -228,6 +228,7 @@ def suite():
     cases = result("suite")["cases"]
     accepted(["report", "--bench", "suite", "pair", "--out", "page.html"], "page.html")
     page = open("page.html").read()
+    check("sh -c 'echo '\\''{&quot;a&quot;" in page, "a command is shown as it could be typed")
     check(all(word in page for word in ("Which is faster", "Each run", "The machine", "sleep 0.4")), "and what was found")
     refused(["report", "--bench", "nowhere", "--out", "page.html"], 1, "nowhere")
     refused(["report", "--bench", "suite", "--out", "mine.yaml"], 1, "mine.yaml")

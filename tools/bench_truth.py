@@ -289,7 +289,7 @@ def differences(rows):
 
 def coverage(rows):
     """What is the long run: of what is printed what is planted; else the median of the other measurings of the block."""
-    lines = [f"| Figure | Measurings of 15 runs | Their interval holds the long-run median | Of those not disturbed |",
+    lines = ["| Figure | Measurings of 15 runs | Their interval holds the long-run median | Of those not disturbed |",
              "|---|---:|---:|---:|"]
     about = {"print": "a number that is printed and scatters by 5 %; the long run is known",
              "scatter": f"time of sleeps of 20 ms that scatter by 5 %; the long run is the {N_BLOCK - 1} measurings next to it",

@@ -36,7 +36,6 @@ static stk_status copy_once(void *user, double *amount)
 static stk_status open_copy(copy *c, const stk_bench_part_setting *setting)
 {
     const stk_device_config config = {.n_threads = setting->n_threads};
-    bool direct;
     STK_RETURN_IF_ERROR(stk_device_open(setting->device ? setting->device : "cpu", &config, &c->device));
     const stk_device_class *class = c->device->class;
     if (c->way == WAY_TO) {
@@ -44,7 +43,9 @@ static stk_status open_copy(copy *c, const stk_bench_part_setting *setting)
         if (c->other->class != class || !class->queues->reach)
             return stk_fail(STK_UNSUPPORTED, "devices '%s' and '%s' do not copy to each other", class->name,
                             c->other->class->name);
-        STK_RETURN_IF_ERROR(class->queues->reach(c->device, c->other, &direct));
+        if (c->other->number == c->device->number)
+            return stk_fail(STK_INVALID, "'%s' is the device itself: --to names another one", setting->other);
+        STK_RETURN_IF_ERROR(class->queues->reach(c->device, c->other));
     }
     STK_RETURN_IF_ERROR(class->queues->open(c->device, &c->queue));
     STK_RETURN_IF_ERROR(class->alloc(c->device, c->bytes, STK_MEMORY_ZEROED, &c->here));

@@ -39,11 +39,10 @@ static stk_status copy(stk_queue *queue, void *dst, const void *src, size_t byte
     return STK_OK;
 }
 
-static stk_status reach(stk_device *device, stk_device *other, bool *direct)
+static stk_status reach(stk_device *device, stk_device *other)
 {
     (void)device;
     (void)other;
-    *direct = true;
     return STK_OK;
 }
 

@@ -65,9 +65,9 @@ typedef struct stk_queue_class {
     stk_status (*record)(stk_queue *queue, stk_event *event);
     /* What is enqueued later starts after the event's last mark. The event may be of another device of this kind. */
     stk_status (*wait)(stk_queue *queue, const stk_event *event);
-    /* Optional: from now on copies on `device` reach the memory of `other`, another device of this kind. *direct: over
-     * their link, and not by way of the host's memory. */
-    stk_status (*reach)(stk_device *device, stk_device *other, bool *direct);
+    /* Optional: from now on copies on `device` reach the memory of `other`, another device of this kind: over their
+     * link where they have one, else by way of the host's memory. */
+    stk_status (*reach)(stk_device *device, stk_device *other);
     /* Optional, for tests: a run begins, and what lies in arenas is no longer wanted. */
     stk_status (*forget)(stk_queue *queue);
     /* The host waits until the event's last mark has passed. */

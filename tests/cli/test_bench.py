@@ -348,6 +348,7 @@ def parts():
     refused(["bench", "part", "matmul", "16x16", "f32"], 1, "3 sizes")
     refused(["bench", "part", "matmul", "16x16x16", "f13"], 1, "f13")
     refused(["bench", "part", "speed"], 2, "there is no part 'speed'", "--list")
+    refused(["bench", "part", "copy", "1", "to", "--to", "cpu:0"], 1, "is the device itself")
     refused(["bench", "part", "copy", "0"], 1, "a whole number from 1 to")
 
 

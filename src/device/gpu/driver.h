@@ -146,8 +146,7 @@ typedef struct gpu_driver {
     stk_status (*open_queue)(stk_device *device, gpu_context *context, stk_queue **out);
     void (*close_queue)(stk_queue *queue); /* waits */
     stk_status (*copy)(stk_queue *queue, void *dst, const void *src, size_t bytes, stk_copy_kind kind);
-    stk_status (*reach)(gpu_context *context, gpu_context *other,
-                        bool *direct); /* as stk_queue_class has it; optional */
+    stk_status (*reach)(gpu_context *context, gpu_context *other); /* as stk_queue_class has it; optional */
     stk_status (*finish)(stk_queue *queue);
     stk_status (*open_event)(stk_device *device, gpu_context *context, stk_event **out);
     void (*close_event)(stk_event *event);

@@ -29,12 +29,12 @@ static stk_status copy(stk_queue *queue, void *dst, const void *src, size_t byte
     return bytes ? device_of(queue)->driver->copy(queue, dst, src, bytes, kind) : STK_OK;
 }
 
-static stk_status reach(stk_device *base, stk_device *other, bool *direct)
+static stk_status reach(stk_device *base, stk_device *other)
 {
     const gpu_device *device = (gpu_device *)base;
     if (!device->driver->reach)
         return stk_fail(STK_UNSUPPORTED, "devices '%s' do not copy to each other", base->class->name);
-    return device->driver->reach(device->context, ((gpu_device *)other)->context, direct);
+    return device->driver->reach(device->context, ((gpu_device *)other)->context);
 }
 
 /* Kernels may have told of a fault since the last time: it comes to the host with this mark. */

@@ -146,7 +146,7 @@ bool cuda_is_pinned(const gpu_context *context, const void *p, size_t bytes);
 stk_status cuda_open_queue(stk_device *device, gpu_context *context, stk_queue **out);
 void cuda_close_queue(stk_queue *queue);
 stk_status cuda_copy(stk_queue *queue, void *dst, const void *src, size_t bytes, stk_copy_kind kind);
-stk_status cuda_reach(gpu_context *context, gpu_context *other, bool *direct);
+stk_status cuda_reach(gpu_context *context, gpu_context *other);
 stk_status cuda_finish(stk_queue *queue);
 stk_status cuda_open_event(stk_device *device, gpu_context *context, stk_event **out);
 void cuda_close_event(stk_event *event);

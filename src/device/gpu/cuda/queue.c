@@ -61,18 +61,15 @@ stk_status cuda_copy(stk_queue *base, void *dst, const void *src, size_t bytes, 
 }
 
 /* Where the chips have no way to each other, the driver copies by way of the host. */
-stk_status cuda_reach(gpu_context *context, gpu_context *other, bool *direct)
+stk_status cuda_reach(gpu_context *context, gpu_context *other)
 {
     int can = 0;
-    *direct = false;
     STK_RETURN_IF_ERROR(cuda_enter(context));
     STK_RETURN_IF_ERROR(cuda_check(cu.cuDeviceCanAccessPeer(&can, context->chip->device, other->chip->device),
                                    "cuDeviceCanAccessPeer"));
     if (!can) return STK_OK;
     int code = cu.cuCtxEnablePeerAccess(other->context, 0);
-    if (code != CU_PEER_IS_ENABLED) STK_RETURN_IF_ERROR(cuda_check(code, "cuCtxEnablePeerAccess"));
-    *direct = true;
-    return STK_OK;
+    return code == CU_PEER_IS_ENABLED ? STK_OK : cuda_check(code, "cuCtxEnablePeerAccess");
 }
 
 stk_status cuda_finish(stk_queue *base)

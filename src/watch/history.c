@@ -317,11 +317,17 @@ static void add_ranks(stk_watch_row *row, const stk_watch_sample *before, const 
     row->rank_least = rate(old_least->cpu_us, least->cpu_us, row->length_s) * 1e-6;
 }
 
+/* The share of its time on cores in which it only waits for work. */
+static double spin_share(const stk_watch_thread *thread)
+{
+    return thread->n_looks > 0 ? fmax(0, fmin(1, (double)thread->n_spins / (double)thread->n_looks)) : 0;
+}
+
 static void add_threads(stk_watch_row *row, const stk_watch_sample *before, const stk_watch_sample *now,
                         const cast *roles, waits *own)
 {
     double ran = 0, waited = 0;
-    row->top = row->top_ready = row->shared_threads = 0;
+    row->top = row->top_ready = row->shared_threads = row->spins = 0;
     for (size_t i = 0; i < now->threads.n; i++) {
         const stk_watch_thread *t = stk_watch_thread_at(now, i);
         const stk_watch_thread *old = stk_watch_list_find(&before->threads, t->id);
@@ -336,6 +342,7 @@ static void add_threads(stk_watch_row *row, const stk_watch_sample *before, cons
         row->top = fmax(row->top, cpu);
         row->top_ready = fmax(row->top_ready, cpu + fmax(0, ready));
         if (trainer && cpu > 0.08 && cpu < 0.8) row->shared_threads++;
+        if (trainer) row->spins += cpu * spin_share(t);
         ran += cpu;
         waited += ready;
     }

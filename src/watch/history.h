@@ -71,6 +71,7 @@
     X(beside_ready) /* of these, those that they wait for */                                                           \
     X(beside_own)   /* of these, threads of the driving process */                                                     \
     X(beside_top)   /* the busiest of them */                                                                          \
+    X(spins)        /* cores on which OpenMP's threads of the trainer only wait for work */                            \
     X(beside_net)   /* 1: one of them sleeps so */                                                                     \
     X(beside_disk)                                                                                                     \
     X(beside_remote)                                                                                                   \

@@ -339,6 +339,26 @@ bool stk_watch_is_python(const char *maps)
     return strstr(maps, "/libpython") || strstr(maps, "/python3") || strstr(maps, "/python\n");
 }
 
+int stk_watch_parse_openmp(const char *maps, stk_watch_code *out, int most)
+{
+    static const char *const names[] = {"libgomp", "libomp", "libiomp5", NULL};
+    int n = 0;
+    for (const char *line = maps; line && *line && n < most; line = strchr(line, '\n'), line += line != NULL) {
+        size_t length = strcspn(line, "\n");
+        const char *file = memrchr(line, '/', length);
+        uint64_t begin, end;
+        char may_run;
+        if (!file || sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c", &begin, &end, &may_run) != 3 || may_run != 'x')
+            continue;
+        for (int i = 0; names[i]; i++)
+            if (!strncmp(file + 1, names[i], strlen(names[i]))) {
+                out[n++] = (stk_watch_code){begin, end};
+                break;
+            }
+    }
+    return n;
+}
+
 /* --- NCCL --- */
 
 int64_t stk_watch_parse_ras(const char *text)

@@ -77,6 +77,13 @@ stk_watch_wait stk_watch_parse_wchan(const char *text);
 const char *stk_watch_parse_framework(const char *maps);
 bool stk_watch_is_python(const char *maps);
 
+/* Where the code of OpenMP's libraries (GCC's, LLVM's, Intel's) lies, by /proc/PID/maps. Returns how many pieces there
+ * are, at most `most`. */
+typedef struct stk_watch_code {
+    uint64_t begin, end;
+} stk_watch_code;
+int stk_watch_parse_openmp(const char *maps, stk_watch_code *out, int most);
+
 /* NCCL's answer to VERBOSE STATUS (docs of NCCL 2.24, RAS): the rank that lags behind the others, -1 where none does
  * or nothing is said. */
 int64_t stk_watch_parse_ras(const char *text);

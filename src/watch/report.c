@@ -249,7 +249,11 @@ static void add_roles(const stk_watch_report *report, stk_text *out)
         add_wrapped(report, out, "workers", line);
     }
     if (x[STK_WATCH_helpers] >= 0.05) {
-        snprintf(line, sizeof(line), "other threads of the driving process want %.1f cores", x[STK_WATCH_helpers]);
+        int n =
+            snprintf(line, sizeof(line), "other threads of the driving process want %.1f cores", x[STK_WATCH_helpers]);
+        if (x[STK_WATCH_spins] >= 0.05)
+            snprintf(line + n, sizeof(line) - (size_t)n, "; on %.1f of these OpenMP's spin while they wait for work",
+                     x[STK_WATCH_spins]);
         add_wrapped(report, out, "helpers", line);
     }
 }

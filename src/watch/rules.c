@@ -513,10 +513,15 @@ static const stk_watch_rule rules[] = {
     {.name = "one-core",
      .title = "one thread works, and the other cores that the job may use are idle",
      .cost = STK_WATCH_spare,
-     .clause = {NEED(by_compute, '>', 0.7), NEED(beside_top, '<', 0.3), GATE(cores_share, '<', 0.7), TELL(cores)},
+     .clause = {NEED(by_compute, '>', 0.7), NEED(beside_top, '<', 0.3), GATE(works_share, '<', 0.7), TELL(cores),
+                TELL(spins)},
      .remedy = {{"torch", "torch.set_num_threads(N), larger batches: products of matrices go to all cores", 0,
                  "threads"},
-                {NULL, "compute in several threads or processes", 0, "threads"}},
+                {NULL, "compute in several threads or processes", 0, "threads"},
+                {NULL,
+                 "where it is says 'stoker watch --stacks', by py-spy; loops of Python can become calls of NumPy or "
+                 "of the framework",
+                 0, "loops", "python"}},
      .source = account},
 
     {.name = "compute-bound-cpu",

@@ -104,6 +104,7 @@ stk_status stk_watch_sampler_take(stk_watch_sampler *sampler)
     }
     STK_RETURN_IF_ERROR(stk_watch_read_processes(sampler, is_slow));
     if (is_slow) {
+        stk_watch_read_spins(sampler);
         stk_watch_read_machine(sampler);
         stk_watch_read_ras(sampler);
     }
@@ -136,6 +137,7 @@ double stk_watch_sampler_overhead(const stk_watch_sampler *sampler)
 
 void stk_watch_sampler_close(stk_watch_sampler *sampler)
 {
+    stk_watch_end_spins(sampler);
     stk_watch_driver_close(sampler->driver);
     sampler->driver = NULL;
     stk_watch_keeper_close(&sampler->keeper);

@@ -1,11 +1,13 @@
 /* Takes samples of a job: a process, its descendants, the machine, its control group and its GPUs. As an ordinary user,
- * and from outside: nothing in the job changes. Threads: one at a time. */
+ * and from outside: nothing in the job changes (sampler_spin.c says what comes closest to that). Threads: one at a
+ * time. */
 #ifndef STK_WATCH_SAMPLER_H
 #define STK_WATCH_SAMPLER_H
 
 #include "watch/driver.h"
 #include "watch/facts.h"
 #include "watch/keep.h"
+#include "watch/parse.h"
 #include "watch/root.h"
 #include "watch/sample.h"
 
@@ -30,6 +32,17 @@ typedef struct stk_watch_seen_file {
 } stk_watch_seen_file;
 enum { STK_WATCH_SEEN_FILES = 64 };
 
+/* Where OpenMP's code lies in a process whose threads are asked where they are (sampler_spin.c). */
+enum { STK_WATCH_CODES = 4 };
+typedef struct stk_watch_spin {
+    int64_t process, maps_us, looked_us;
+    int64_t stopping; /* a thread that was told to stop and has not yet; 0: none */
+    size_t next;      /* of the threads, whom to ask first */
+    stk_watch_code code[STK_WATCH_CODES];
+    int n_codes;
+    bool is_refused;
+} stk_watch_spin;
+
 typedef struct stk_watch_sampler {
     stk_watch_config config;
     stk_watch_sample sample; /* the last one */
@@ -48,6 +61,7 @@ typedef struct stk_watch_sampler {
     int64_t group_us;   /* when the control group was looked up */
     char groups[1024], group_folder[2][1024];
     stk_watch_seen_file seen_file[STK_WATCH_SEEN_FILES];
+    stk_watch_spin spin;
     int ras_fd; /* of a talk with NCCL's service, or -1 */
     bool ras_asked;
     int n_ras_misses;
@@ -72,6 +86,9 @@ enum { STK_WATCH_TEXT = 65536 };
 stk_status stk_watch_scan_tree(stk_watch_sampler *sampler);
 /* sampler_process.c: counters of processes and threads. */
 stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow);
+/* sampler_spin.c: whether threads of OpenMP work or wait, asked now and then, and the end of that. */
+void stk_watch_read_spins(stk_watch_sampler *sampler);
+void stk_watch_end_spins(stk_watch_sampler *sampler);
 /* sampler_wait.c: what a thread sleeps for; peer and word as in stk_watch_thread. */
 typedef struct stk_watch_asleep {
     int64_t wait, peer, word;

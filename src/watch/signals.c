@@ -276,15 +276,17 @@ static void find_cores(const stk_watch_span *s, double *out)
     if (isnan(allowed)) allowed = out[STK_WATCH_machine_cores];
     out[STK_WATCH_allowed_share] = fmin(1, allowed / out[STK_WATCH_machine_cores]);
     out[STK_WATCH_cores_share] = fmin(1, out[STK_WATCH_cores] / fmin(allowed, out[STK_WATCH_quota]));
+    double spins = stk_watch_mean(s, FIELD(spins)), works = out[STK_WATCH_cores] - spins;
+    if (spins >= 0.01) out[STK_WATCH_spins] = spins;
+    out[STK_WATCH_works_share] = fmin(1, works / fmin(allowed, out[STK_WATCH_quota]));
     out[STK_WATCH_waiting] = stk_watch_mean(s, FIELD(waiting));
-    out[STK_WATCH_wanted] =
-        fmin(1, (out[STK_WATCH_cores] + fmax(0, out[STK_WATCH_waiting])) / fmin(allowed, out[STK_WATCH_quota]));
+    out[STK_WATCH_wanted] = fmin(1, (works + fmax(0, out[STK_WATCH_waiting])) / fmin(allowed, out[STK_WATCH_quota]));
     out[STK_WATCH_main] = stk_watch_mean(s, FIELD(main));
     out[STK_WATCH_main_fill] = stk_watch_fill(s, FIELD(main));
     out[STK_WATCH_overlap] = out[STK_WATCH_main] + out[STK_WATCH_gpu_busy] - 1;
     out[STK_WATCH_top] = stk_watch_mean(s, FIELD(top));
     out[STK_WATCH_top_fill] = stk_watch_fill(s, FIELD(top_ready));
-    out[STK_WATCH_beside_top] = fmax(0, out[STK_WATCH_cores] - out[STK_WATCH_top]);
+    out[STK_WATCH_beside_top] = fmax(0, works - out[STK_WATCH_top]);
     out[STK_WATCH_workers] = stk_watch_most(s, FIELD(n_workers));
     out[STK_WATCH_workers_busy] = stk_watch_mean(s, FIELD(workers));
     out[STK_WATCH_workers_fill] = stk_watch_fill(s, FIELD(workers));

@@ -41,6 +41,8 @@
     X(far_node, "%", "the process runs on another memory node than its GPU's %s of the time")                          \
     X(cores, "cores", "the job uses %s")                                                                               \
     X(cores_share, "%", "the job uses %s of the cores it may use")                                                     \
+    X(spins, "cores", "threads of OpenMP spin on %s while they wait for work")                                         \
+    X(works_share, "%", "it works on %s of the cores that it may use")                                                 \
     X(wanted, "%", "it runs, or is ready to run, on %s of the cores that it may use")                                  \
     X(machine_cores, "cores", "the machine has %s")                                                                    \
     X(allowed_share, "%", "it may run on %s of the machine's cores")                                                   \
@@ -49,7 +51,7 @@
     X(overlap, "%", "the main thread works during %s of the time alongside a busy GPU")                                \
     X(top, "%", "the busiest thread runs %s of the time")                                                              \
     X(top_fill, "%", "one thread works in %s of the device's idle time")                                               \
-    X(beside_top, "cores", "all other threads together use %s")                                                        \
+    X(beside_top, "cores", "all other threads together work on %s")                                                    \
     X(workers, "", "%s workers")                                                                                       \
     X(workers_busy, "%", "each worker is busy, or ready and waiting for a core, %s of the time")                       \
     X(workers_fill, "%", "workers are at it in %s of the device's idle time")                                          \

@@ -143,6 +143,7 @@ static void check_text(uint8_t which, const char *text)
     bool has;
     stk_watch_call call;
     stk_watch_connection talk;
+    stk_watch_code code[2];
     switch (which) {
     case 1:
         if (stk_watch_parse_stat(text, &stat) && strlen(stat.name) >= STK_WATCH_NAME) abort();
@@ -177,6 +178,7 @@ static void check_text(uint8_t which, const char *text)
     case 12:
         (void)stk_watch_parse_framework(text);
         (void)stk_watch_is_python(text);
+        if (stk_watch_parse_openmp(text, code, 2) > 2) abort();
         break;
     case 13:
         if (stk_watch_parse_ras(text) < -1) abort();

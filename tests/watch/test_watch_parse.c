@@ -162,6 +162,14 @@ static void test_words(void **state)
     assert_string_equal(stk_watch_parse_framework("7f-80 r-xp 0 0 0 /x/torch/lib/libtorch_cpu.so\n"), "torch");
     assert_string_equal(stk_watch_parse_framework("55-56 r-xp 0 0 0 /usr/bin/stoker\n"), "stoker");
     assert_null(stk_watch_parse_framework("/usr/lib/libc.so.6\n"));
+    stk_watch_code code[2];
+    const char *maps = "7f10-7f20 r--p 0 0 0 /x/torch/lib/libgomp-a34b3233.so.1\n"
+                       "7f20-7f80 r-xp 0 0 0 /x/torch/lib/libgomp-a34b3233.so.1\n"
+                       "7f90-7fa0 r-xp 0 0 0 /libgomp/libc.so.6\n7fa0-7fb0 r-xp 0 0 0\n"
+                       "7fb0-7fc0 r-xp 0 0 0 /usr/lib/libiomp5.so\n7fc0-7fd0 r-xp 0 0 0 /libomp.so.5\n";
+    assert_int_equal(stk_watch_parse_openmp(maps, code, 2), 2);
+    assert_true(code[0].begin == 0x7f20 && code[0].end == 0x7f80 && code[1].begin == 0x7fb0);
+    assert_int_equal(stk_watch_parse_openmp("", code, 2), 0);
     assert_int_equal(stk_watch_parse_ras("#0-0 MISMATCH\n  26 ranks have launched up to operation 6650\n"
                                          "  1 rank has launched up to operation 6649:\n  Rank 3 -- GPU 0 managed by\n"),
                      3);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What watching costs the watched: a job on all cores does the same work in stretches of a tenth of a second, and `stoker watch`,
 attached to it, is stopped (SIGSTOP) and let go on in turn. Neighbouring stretches make a pair; the median of their ratios
-counts. ./dev doctor-overhead runs it; it goes on where it stopped, until the median is known well enough.
+counts. Three jobs: with 16 threads that doze besides, with 1,500, and with 300 processes. ./dev doctor-overhead runs it; it goes on
+where it stopped, until the medians are known well enough.
 
 usage: overhead.py BUILD [--budget SECONDS] [--within PERCENT] [--again] [--table FILE] [--beside PY-SPY]
 
 The job's time on cores is compared, which other programs change little. What watching takes itself is added to it, as though
-all of it came from the job. Pairs are kept in BUILD/doctor-overhead.jsonl. --beside: the same job is watched by py-spy in stretches
+all of it came from the job. Pairs are kept in BUILD/doctor-overhead.jsonl. --beside: the first job is watched by py-spy in stretches
 of its own, in the same run, and what both take is told.
 """
 import argparse
@@ -21,22 +22,29 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
 from machine import machine  # noqa: E402: the path comes first
 
-# A line in: one stretch of N rounds; a line out: seconds on the clock, and on cores. Besides there are threads that
-# sleep and wake, as frameworks and their data workers have.
+# A line in: one stretch of N rounds; a line out: seconds on the clock, and on cores. Besides there are threads or processes that
+# sleep and wake, as frameworks and their data workers have; all of them together wake 320 times a second, however many they are.
 JOB = """
-import sys, threading, time, zlib
+import os, sys, threading, time, zlib
+n_cores, n_threads, n_processes = map(int, sys.argv[1:])
 block, large = b"some text " * 20000, bytes(8 << 20)
 def work(n):
     for _ in range(n):
         zlib.compress(block, 6)
         zlib.crc32(large)
-def doze():
-    while True:
-        time.sleep(0.05)
-for _ in range(16):
-    threading.Thread(target=doze, daemon=True).start()
+own = os.getpid()
+def doze(parent):
+    while os.getppid() == parent:
+        time.sleep((n_threads + n_processes) / 320)
+for _ in range(n_processes):
+    if os.fork() == 0:
+        os.close(0)
+        doze(own)
+        os._exit(0)
+for _ in range(n_threads):
+    threading.Thread(target=doze, args=(os.getppid(),), daemon=True).start()
 for line in sys.stdin:
-    threads = [threading.Thread(target=work, args=(int(line),)) for _ in range(int(sys.argv[1]))]
+    threads = [threading.Thread(target=work, args=(int(line),)) for _ in range(n_cores)]
     begin, cpu = time.perf_counter(), time.process_time()
     [t.start() for t in threads]
     [t.join() for t in threads]
@@ -45,11 +53,13 @@ for line in sys.stdin:
 # Short, so that what other programs do to the cores is the same in both of a pair. What the watcher would have read while it was
 # stopped it reads when it goes on, up to twice as often as it would in the same time otherwise: what is found is rather too much.
 STRETCH_S = 0.1
+# Threads and processes that doze, by the name that a job has.
+CROWDS = {"16 threads": (16, 0), "1,500 threads": (1500, 0), "300 processes": (0, 300)}
 
 
 class Job:
-    def __init__(self):
-        self.process = subprocess.Popen([sys.executable, "-c", JOB, str(os.cpu_count())], text=True,
+    def __init__(self, crowd):
+        self.process = subprocess.Popen([sys.executable, "-c", JOB, str(os.cpu_count()), *map(str, CROWDS[crowd])], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self.process.pid
 
@@ -137,60 +147,86 @@ def costs(pairs):
     return longer, [a + b for a, b in zip(longer, own)], median(own) * n
 
 
-def sentence(pairs):
-    longer, whole, own = costs(pairs)
-    low, high = interval(whole)
-    return (f"On all cores ({machine()}) a job takes {median(longer):+.2f} % of time on cores "
-            f"while it is watched, and watching\nitself {own:.2f} % of one core; together {median(whole):+.2f} % of the job's speed (95 % "
-            f"interval {low:+.2f} to {high:+.2f} %;\nmedian of {len(pairs)} pairs of stretches of {STRETCH_S} s, which are watched in turn).")
+def table(pairs):
+    """Of the jobs that have pairs."""
+    lines = [f"On all cores of {machine()}:", "",
+             "| The job has besides | Its time on cores while it is watched | Watching takes of one core | Together, of the job's speed | "
+             "95 % interval | Pairs |", "|---|---:|---:|---:|---:|---:|"]
+    for crowd, of in pairs.items():
+        if not of:
+            continue
+        longer, whole, own = costs(of)
+        low, high = interval(whole)
+        lines.append(f"| {crowd} | {median(longer):+.2f} % | {own:.2f} % | {median(whole):+.2f} % | {low:+.2f} to {high:+.2f} % | {len(of)} |")
+    return "\n".join(lines)
 
 
 def is_known(pairs, within):
-    if len(pairs) < 20:
+    """Asked of every 20th only, as it takes as long as a pair."""
+    if len(pairs) < 20 or len(pairs) % 20:
         return False
     low, high = interval(costs(pairs)[1])
     return high - low <= 2 * within
 
 
+class Watched:
+    """A job, and stoker watch attached to it."""
+
+    def __init__(self, build, crowd):
+        self.build, self.crowd = build, crowd
+
+    def __enter__(self):
+        self.job = Job(self.crowd)
+        self.job.run(10)
+        self.watch = subprocess.Popen([f"{self.build}/stoker-watch", "--quiet", "--pid", str(self.job.pid)], stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+        time.sleep(2)  # the first looks take longest
+        self.rounds = max(1, int(50 * STRETCH_S / self.job.run(50)[1] * os.cpu_count()))
+        return self
+
+    def __exit__(self, *_):
+        self.watch.send_signal(signal.SIGCONT)
+        self.watch.terminate()
+        self.watch.wait()
+        self.job.end()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
-    parser.add_argument("--budget", type=float, default=300, help="begins no pair after N seconds")
+    parser.add_argument("--budget", type=float, default=300, help="begins no pair of a job after N seconds")
     parser.add_argument("--within", type=float, default=0.25, help="ends where the median is known that well, in per cent")
     parser.add_argument("--again", action="store_true", help="forgets earlier pairs")
     parser.add_argument("--beside", help="py-spy, which watches the same job in turn")
     parser.add_argument("--table", help="a file with the lines <!-- overhead --> and <!-- end overhead --> to write between")
     args = parser.parse_args()
-    begin, path, pairs = time.time(), f"{args.build}/doctor-overhead.jsonl", []
+    if args.beside:
+        with Watched(args.build, "16 threads") as w:
+            print(compare(w.job, w.watch, args.beside, w.rounds, args.budget))
+        return
+    path, pairs = f"{args.build}/doctor-overhead.jsonl", {crowd: [] for crowd in CROWDS}
     if os.path.exists(path) and not args.again:
         with open(path) as f:
-            pairs = [json.loads(line) for line in f]
-    job = Job()
-    job.run(10)
-    watch = subprocess.Popen([f"{args.build}/stoker-watch", "--quiet", "--pid", str(job.pid)], stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL)
-    try:
-        time.sleep(2)  # the first looks take longest
-        n = max(1, int(50 * STRETCH_S / job.run(50)[1] * os.cpu_count()))
-        if args.beside:
-            print(compare(job, watch, args.beside, n, args.budget))
-            return
-        with open(path, "w" if args.again else "a") as kept:
-            while time.time() - begin < args.budget and not is_known(pairs, args.within):
-                pairs.append(measure_pair(job, watch, n, len(pairs) % 2 == 0))
-                kept.write(json.dumps(pairs[-1]) + "\n")
-                kept.flush()
-    finally:
-        watch.send_signal(signal.SIGCONT)
-        watch.terminate()
-        watch.wait()
-        job.end()
-    if not pairs:
+            for row in map(json.loads, f):
+                if row.get("machine") == machine():
+                    pairs[row["crowd"]].append(row)
+    with open(path, "w" if args.again else "a") as kept:
+        for crowd, of in pairs.items():
+            if is_known(of, args.within):
+                continue
+            with Watched(args.build, crowd) as w:
+                begin = time.time()
+                while time.time() - begin < args.budget and not is_known(of, args.within):
+                    of.append({"machine": machine(), "crowd": crowd, **measure_pair(w.job, w.watch, w.rounds, len(of) % 2 == 0)})
+                    kept.write(json.dumps(of[-1]) + "\n")
+                    kept.flush()
+    if not any(pairs.values()):
         sys.exit("no pair was measured: give it a --budget of a few seconds more")
-    text = sentence(pairs)
+    text = table(pairs)
     print(text)
-    if not is_known(pairs, args.within):
-        print(f"not within {args.within} % yet: run it again, and it goes on")
+    for crowd, of in pairs.items():
+        if not is_known(of, args.within):
+            print(f"with {crowd} not within {args.within} % yet: run it again, and it goes on")
     if args.table:
         with open(args.table) as f:
             head, rest = f.read().split("<!-- overhead -->\n")

@@ -117,7 +117,10 @@ class Entropy:
 
 
 def nvbench(command):
-    """Its loop: 10 runs and half a second at least, 15 s at most; clocks step by half a microsecond, as those of CUDA's events do."""
+    """Its loop: 10 runs and half a second at least, 15 s at most; clocks step by half a microsecond, as those of CUDA's events do.
+    Its intervals (docs/nvbench_compare_robust.md, statistics.cuh): from the fastest to the third quartile around the median; where
+    quartiles are missing, a standard deviation on both sides of the mean, which is the noise that it prints. Neither becomes
+    narrower with more runs. A standard error, which does, is none of its figures."""
     times, entropy, begin = [], Entropy(), time.time()
     while time.time() - begin < 15:
         start = time.perf_counter()
@@ -126,8 +129,10 @@ def nvbench(command):
         entropy.add(times[-1])
         if len(times) >= 10 and sum(times) >= 0.5 and entropy.ends():
             break
-    half = 1.96 * statistics.stdev(times) / len(times) ** 0.5
-    return {"share": 2 * half / statistics.mean(times), "runs": len(times), "s": time.time() - begin}
+    mean, deviation = statistics.mean(times), statistics.stdev(times)
+    quartile, middle = statistics.quantiles(times, n=4, method="inclusive")[2], statistics.median(times)
+    return {"share": (quartile - min(times)) / middle, "deviation": 2 * deviation / mean,
+            "error": 2 * 1.96 * deviation / len(times) ** 0.5 / mean, "runs": len(times), "s": time.time() - begin}
 
 
 def try_inside(bench, _, i):
@@ -154,7 +159,8 @@ def try_inside(bench, _, i):
 
 
 def try_beside(bench, peer, i):
-    """hyperfine or NVBench's method and stoker bench on the same command for the same time, one after the other in turns: how wide 95 % are, as shares."""
+    """hyperfine or NVBench's method and stoker bench on the same command for the same time, one after the other in turns: how wide
+    their intervals are, as shares of the figure."""
     if peer == "hyperfine" and not shutil.which("hyperfine"):
         return None
     path = f"{bench.folder}/hyperfine.json"
@@ -324,22 +330,30 @@ def spoilers(rows):
     return "\n".join(lines)
 
 
-PEERS = {"hyperfine": "hyperfine, 1.96 standard errors of its mean",
-         "nvbench": "NVBench's method (entropy; 15 s at most), 1.96 standard errors of its mean"}
+# Of each peer, its figures and what they are.
+PEERS = {"hyperfine": {"share": "hyperfine, 1.96 standard errors of its mean"},
+         "nvbench": {"share": "NVBench's method (entropy; 15 s at most): from the fastest run to the third quartile",
+                     "deviation": "the same runs, NVBench's noise: a standard deviation on both sides",
+                     "error": "the same runs, 1.96 standard errors of the mean, of which NVBench says nothing"}}
 
 
 def beside(rows):
     lines = []
-    for peer, name in PEERS.items():
+
+    def add(text, of, key, figure):
+        time_s, runs, share = (statistics.median(r[key][what] for r in of) for what in ("s", "runs", figure))
+        lines.append(f"| {text} | {len(of)} | {time_s:.1f} s | {runs:.0f} | {100 * share:.2f} % |")
+
+    for peer, figures in PEERS.items():
         of = [r["result"] for r in rows if r["trial"][:2] == ["beside", peer] and r["result"]]
-        for key, text in ("own", f"`stoker bench`, of the median, next to {peer}"), ("peer", name):
-            if not of:
-                continue
-            time_s, runs, share = (statistics.median(r.get(key, r.get(peer))[what] for r in of) for what in ("s", "runs", "share"))
-            lines.append(f"| {text} | {len(of)} | {time_s:.1f} s | {runs:.0f} | {100 * share:.2f} % |")
+        if not of:
+            continue
+        add(f"`stoker bench`, 95 % interval of the median, next to {peer}", of, "own", "share")
+        for figure, text in figures.items():
+            add(text, of, "peer", figure)
     if not lines:
         return ""
-    return "\n".join(["", "| The same command, in turns | Trials | Time, median | Runs, median | Width of the 95 % interval, median |",
+    return "\n".join(["", "| The same command, in turns | Trials | Time, median | Runs, median | Width, median |",
                       "|---|---:|---:|---:|---:|", *lines]) + "\n"
 
 

@@ -132,7 +132,8 @@ static stk_status run_case(session *s, stk_bench_case *c, int round)
     STK_RETURN_IF_ERROR(grow(c));
     stk_energy_count(&s->energy);
     double joules = s->energy.joules;
-    STK_RETURN_IF_ERROR(stk_bench_command_run(&start, s->machine, &run));
+    stk_status status = stk_bench_command_run(&start, s->machine, &run);
+    if (status != STK_OK) return c->file ? stk_fail_prefix(status, "case '%s': ", c->name) : status;
     stk_energy_count(&s->energy);
     run.joules = s->energy.n ? s->energy.joules - joules : NAN;
     STK_RETURN_IF_ERROR(take_reading(s));

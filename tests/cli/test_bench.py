@@ -249,6 +249,9 @@ def suite():
         with open("bad.yaml", "w") as f:
             f.write(f"name: {head}\ncases:\n" + "".join(f"  - {{{case}, run: 'true'}}\n" for case in cases))
         refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:", words)
+    with open("bad.yaml", "w") as f:
+        f.write("name: bad\ncases:\n  - {name: speed, run: \"echo '{}' > {work}/r.json\", file: '{work}/r.json', key: a, unit: x/s}\n")
+    refused(["bench", "--suite", "bad.yaml"], 1, "case 'speed': ", "has no number 'a'")
 
 
 def tables():

@@ -15,8 +15,8 @@ const stk_tuned_table *stk_tuned_of(stk_isa isa)
 #ifdef STK_AMX
     if (stk_amx_of(isa) == &stk_amx_silicon && stk_isa_is_of_intel()) return &stk_tuned_intel_amx;
 #endif
-    if (isa == STK_ISA_AVX512 && !stk_amx_of(isa) && stk_isa_is_of_intel()) return &stk_tuned_intel_avx512;
-    return NULL;
+    if (isa != STK_ISA_AVX512 || stk_amx_of(isa) || !stk_isa_is_of_intel()) return NULL;
+    return stk_isa_has_bf16(isa) ? &stk_tuned_intel_avx512 : &stk_tuned_intel_skylake;
 }
 
 /* --- calls --- */

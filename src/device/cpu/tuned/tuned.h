@@ -69,7 +69,7 @@ typedef struct stk_tuned_table {
 } stk_tuned_table;
 
 /* One of each file of data here. */
-extern const stk_tuned_table stk_tuned_intel_amx, stk_tuned_intel_avx512;
+extern const stk_tuned_table stk_tuned_intel_amx, stk_tuned_intel_avx512, stk_tuned_intel_skylake;
 
 /* The table of this processor's family, for a device with these instructions; NULL: none, or the environment's
  * STOKER_KERNELS is "default". */

@@ -1,6 +1,8 @@
 /* The GPUs of NVIDIA's driver in stoker devices: links, parts, and the ways between them. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "devices_gpus.h"
@@ -9,20 +11,41 @@
 struct cli_gpus {
     stk_watch_nvml nvml;
     stk_watch_facts facts;
+    const char *library;
     bool is_asked; /* for that library: what is missing is said */
     stk_watch_links link[STK_WATCH_MOST_GPUS];
 };
 
-cli_gpus *cli_gpus_open(const char *library)
+static void *ask(void *user)
 {
     static const stk_watch_root root;
-    cli_gpus *gpus = calloc(1, sizeof(*gpus));
-    if (!gpus) return NULL;
-    gpus->is_asked = library != NULL;
-    if (stk_watch_nvml_open(&gpus->nvml, library, &root, &gpus->facts) != STK_OK) gpus->nvml.n_gpus = 0;
+    cli_gpus *gpus = user;
+    if (stk_watch_nvml_open(&gpus->nvml, gpus->library, &root, &gpus->facts) != STK_OK) gpus->nvml.n_gpus = 0;
     for (int i = 0; i < gpus->nvml.n_gpus; i++)
         stk_watch_links_read(&gpus->nvml, i, &gpus->link[i]);
-    return gpus;
+    return NULL;
+}
+
+/* On a thread of its own: a driver that hangs does so for ever, and that thread keeps what it has. */
+cli_gpus *cli_gpus_open(const char *library)
+{
+    enum { MOST_S = 5 };
+    cli_gpus *gpus = calloc(1, sizeof(*gpus));
+    pthread_t thread;
+    struct timespec end;
+    if (!gpus) return NULL;
+    gpus->library = library;
+    gpus->is_asked = library != NULL;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += MOST_S;
+    if (pthread_create(&thread, NULL, ask, gpus) != 0) {
+        free(gpus);
+        return NULL;
+    }
+    if (pthread_timedjoin_np(thread, NULL, &end) == 0) return gpus;
+    pthread_detach(thread);
+    cli_warn("NVIDIA's driver does not answer (does nvidia-smi hang, too? dmesg tells Xid errors)");
+    return NULL;
 }
 
 void cli_gpus_close(cli_gpus *gpus)
@@ -83,7 +106,8 @@ void cli_gpus_print(const cli_gpus *gpus)
     const char *missing = gpus ? stk_watch_facts_get(&gpus->facts, "missing", 0) : NULL;
     if (gpus && gpus->nvml.n_gpus == 0 && gpus->is_asked && missing) cli_warn("%s", cli_shown(missing));
     if (!gpus || gpus->nvml.n_gpus == 0) return;
-    cli_printf("GPUs, as NVIDIA's driver numbers them\n");
+    const char *version = gpus->nvml.driver;
+    cli_printf("GPUs, as NVIDIA's driver%s%s numbers them\n", version[0] ? " " : "", cli_shown(version));
     for (int i = 0; i < gpus->nvml.n_gpus; i++)
         print_gpu(gpus, i);
     if (gpus->nvml.n_gpus > 1) print_ways(gpus);
@@ -98,6 +122,8 @@ static void print_gpu_json(const cli_gpus *gpus, int i)
     char way[STK_WATCH_WAY];
     printf("%s{\"number\": %d, \"name\": ", i ? ", " : "", i);
     cli_json_text(stdout, label->name);
+    printf(", \"driver\": ");
+    cli_json_text(stdout, gpus->nvml.driver);
     printf(", \"uuid\": ");
     cli_json_text(stdout, label->uuid);
     printf(", \"bus\": ");

@@ -6,7 +6,8 @@
 
 typedef struct cli_gpus cli_gpus;
 
-/* library: NULL for the driver's own. NULL: there is no memory; without a driver there are none to print. */
+/* library: NULL for the driver's own. NULL: there is no memory, or the driver does not answer within
+ * seconds, which is warned of; without a driver there are none to print. */
 cli_gpus *cli_gpus_open(const char *library);
 void cli_gpus_close(cli_gpus *gpus);
 void cli_gpus_print(const cli_gpus *gpus);

@@ -125,6 +125,7 @@ stk_status stk_watch_nvml_open(stk_watch_nvml *nvml, const char *path, const stk
         return STK_OK;
     }
     if (!CALL(-1, count, &n)) return STK_OK;
+    if (!CALL(-1, version, nvml->driver, sizeof(nvml->driver) - 1)) nvml->driver[0] = 0;
     if (n > STK_WATCH_MOST_GPUS)
         (void)stk_watch_facts_add(facts, "missing", "GPUs beyond the first %d (the machine has %u)",
                                   STK_WATCH_MOST_GPUS, n);

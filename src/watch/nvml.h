@@ -74,6 +74,7 @@ enum {
 #define STK_WATCH_NVML_CALLS(X)                                                                                        \
     X(count, "nvmlDeviceGetCount_v2", (unsigned *), "the number of GPUs")                                              \
     X(handle, "nvmlDeviceGetHandleByIndex_v2", (unsigned, nvml_device *), "the GPU")                                   \
+    X(version, "nvmlSystemGetDriverVersion", (char *, unsigned), "the driver's version")                               \
     X(uuid, "nvmlDeviceGetUUID", (nvml_device, char *, unsigned), "the GPU's UUID")                                    \
     X(name, "nvmlDeviceGetName", (nvml_device, char *, unsigned), "the GPU's name")                                    \
     X(utilization, "nvmlDeviceGetUtilizationRates", (nvml_device, nvml_utilization *), "GPU utilisation")              \
@@ -133,6 +134,7 @@ typedef struct stk_watch_nvml {
     bool has_gpm_first[STK_WATCH_MOST_GPUS];
     int64_t numa_node[STK_WATCH_MOST_GPUS];
     stk_watch_gpu_label label[STK_WATCH_MOST_GPUS];
+    char driver[96];                                                     /* its version; "": not told */
     unsigned long long seen_us[STK_WATCH_MOST_GPUS];                     /* of utilisation by process */
     unsigned adopted[STK_WATCH_MOST_GPUS][STK_WATCH_MOST_GPU_PROCESSES]; /* numbers of another name space, ended by 0 */
     nvml_result (*shutdown)(void);

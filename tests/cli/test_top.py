@@ -115,6 +115,11 @@ def gpus():
     check("  X" in text and "\x1b" not in text, f"the name, made harmless: {text!r}")
     check(len(at) == 2 and all(re.search(r" W .* MHz .* C$", lines[i + 1]) for i in at), f"power, clock, heat: {text}")
     check(all(len(line) < 80 for line in lines), f"it fits 80 columns: {text}")
+    # What cannot be read is told as that, and not as a number.
+    for symbol in "MemoryInfo", "Temperature", "PowerUsage", "ClockInfo", "UtilizationRates", "Name":
+        text = accepted(["top", "--once"], env=dict(os.environ, LD_LIBRARY_PATH="driver", FAKE_NVML_FAIL=f"nvmlDeviceGet{symbol}")).stdout
+        shown = [line for i, line in enumerate(text.splitlines()) if line.startswith("gpu ") or (i and text.splitlines()[i - 1].startswith("gpu "))]
+        check(shown and not any(re.search(r"(^|[^\w])-\d|nan", line) for line in shown), f"without {symbol}: {shown}")
 
 
 def joined_gpus():
@@ -125,7 +130,7 @@ def joined_gpus():
 
     def told(**settings):
         env = dict(os.environ, **{f"FAKE_NVML_{name}": str(value) for name, value in settings.items()})
-        text = accepted(["devices", "--nvml", played], "GPUs, as NVIDIA's driver numbers them", env=env).stdout
+        text = accepted(["devices", "--nvml", played], "GPUs, as NVIDIA's driver 580.65.06 numbers them", env=env).stdout
         return text, json.loads(accepted(["devices", "--nvml", played, "--json"], env=env).stdout)["nvidia"]
     text, gpus = told(GPUS=8, LINKS="switch", NAME="NVIDIA X\x1b[2JY")
     check("\x1b" not in text and "NVLink 4, 18 links up" in text, f"links, and a harmless name: {text!r}")
@@ -142,6 +147,9 @@ def joined_gpus():
                    **{f"FAKE_NVML_{name}": str(value) for name, value in settings.items()})
         accepted(["devices", "--nvml", played], "processor", env=env)
         json.loads(accepted(["devices", "--nvml", played, "--json"], env=env).stdout)
+    for symbol in "nvmlInit_v2", "nvmlDeviceGetUUID":
+        done = accepted(["devices", "--nvml", played], "processor", env=dict(os.environ, FAKE_NVML_BLOCK=symbol))
+        check("does not answer" in done.stderr, f"a driver that hangs in {symbol}: {done.stderr}")
     check("no '/nowhere.so'" in accepted(["devices", "--nvml", "/nowhere.so"], "processor").stderr, "a library that is not there is said")
 
 

@@ -208,6 +208,14 @@ nvml_result nvmlDeviceGetCount_v2(unsigned *n)
     return WELL;
 }
 
+EXPORT nvml_result nvmlSystemGetDriverVersion(char *version, unsigned n);
+nvml_result nvmlSystemGetDriverVersion(char *version, unsigned n)
+{
+    REFUSE;
+    snprintf(version, n, "580.65.06");
+    return WELL;
+}
+
 EXPORT nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned i, nvml_device *out);
 nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned i, nvml_device *out)
 {

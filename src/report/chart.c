@@ -125,6 +125,12 @@ static bool find_frame(const stk_chart *chart, frame *out)
     return true;
 }
 
+/* Of numbers that are that far apart. */
+static int digits_of(double step)
+{
+    return (int)fmin(9, fmax(0, ceil(-log10(step) - 1e-9)));
+}
+
 /* All ticks of an axis in one unit and with as many digits as its step has. most: the largest of them. */
 static const char *show_tick(double x, double step, double most, char out[STK_SHORT_TEXT])
 {
@@ -139,8 +145,7 @@ static const char *show_tick(double x, double step, double most, char out[STK_SH
         step /= 1000;
         x /= 1000;
     }
-    int digits = (int)fmin(9, fmax(0, ceil(-log10(step) - 1e-9)));
-    snprintf(out, STK_SHORT_TEXT, "%.*f%s", digits, x, x == 0 ? "" : units[i]);
+    snprintf(out, STK_SHORT_TEXT, "%.*f%s", digits_of(step), x, x == 0 ? "" : units[i]);
     return out;
 }
 
@@ -151,7 +156,7 @@ static void add_axes(stk_text *out, const stk_chart *chart, const frame *f)
     for (int i = 0; i <= MOST_TICKS && f->y0 + i * step <= f->y1 + step / 2; i++) {
         double y = f->y0 + i * step, at = to_y(f, y), shown = fabs(y) < step * 1e-6 ? 0 : y;
         if (chart->percent)
-            snprintf(text, sizeof(text), "%.4g %%", 100 * shown);
+            snprintf(text, sizeof(text), "%.*f %%", digits_of(100 * step), 100 * shown);
         else
             show_tick(shown, step, most, text);
         stk_text_add(out, "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f />", LEFT, WIDTH - RIGHT, at, at);

@@ -220,8 +220,8 @@ static void add_roof_axes(stk_text *out, const roof *r)
                      ROOF_LEFT, ROOF_WIDTH - ROOF_RIGHT, roof_y(r, pow(10, y)), roof_y(r, pow(10, y)), ROOF_LEFT - 5,
                      roof_y(r, pow(10, y)) + 4, stk_short_number(pow(10, y), text));
     for (double x = ceil(r->x0); x <= r->x1; x++)
-        stk_text_add(out, "<text class=tick text-anchor=middle x=%.1f y=%d>%.4g</text>", roof_x(r, pow(10, x)),
-                     ROOF_HEIGHT - ROOF_BOTTOM + 16, pow(10, x));
+        stk_text_add(out, "<text class=tick text-anchor=middle x=%.1f y=%d>%.*f</text>", roof_x(r, pow(10, x)),
+                     ROOF_HEIGHT - ROOF_BOTTOM + 16, x < 0 ? (int)-x : 0, pow(10, x));
     stk_text_add(out, "<text class=tick text-anchor=end x=%d y=%d>FLOP for each byte moved</text>",
                  ROOF_WIDTH - ROOF_RIGHT, ROOF_HEIGHT - 4);
 }

@@ -183,7 +183,7 @@ static const char style[] =
     "@media "
     "(prefers-color-scheme:dark){:root{--ink:#e8e6e3;--dim:#a09e9a;--paper:#1a1a19;--card:#262523;--grid:#3c3b38;"
     "--judged:#22303f;--line:#7fb2ff}}"
-    "body{font:15px/1.5 sans-serif;max-width:900px;margin:2em auto;padding:0 "
+    "body{font:15px/1.5 sans-serif;max-width:900px;margin:2em auto;overflow-wrap:anywhere;padding:0 "
     "1em;color:var(--ink);background:var(--paper)}"
     "h1{font-size:1.3em}h2{font-size:1.1em;margin:.2em 0}section{border-left:5px solid #c33;padding:.2em "
     "1em;margin:1em 0;"
@@ -194,7 +194,9 @@ static const char style[] =
     "var(--grid);overflow-wrap:anywhere}tr.odd td{font-weight:bold}"
     ".c0{stroke:#1f77b4}.c1{stroke:#d9541e}.c2{stroke:#2a9d4a}.c3{stroke:#c43a6b}.c4{stroke:#8a6bd1}.c5{stroke:#8c6239}"
     ".c6{stroke:#0a9aa8}.c7{stroke:#8f8f2a}td svg{width:2em;height:.6em;display:inline}"
-    "@media (max-width:520px){svg text{font-size:19px}th,td{padding-right:.3em;font-size:.85em}}";
+    "@media (max-width:520px){svg text{font-size:19px}th,td{padding-right:.3em;font-size:.85em}}"
+    "@media print{:root{--ink:#000;--dim:#444;--paper:#fff;--card:#fff;--grid:#ccc;--judged:#eee;--line:#1f4e8c}"
+    "body{max-width:none;margin:0}section,figure,tr{break-inside:avoid}}";
 
 void stk_watch_page_begin(stk_text *out)
 {

@@ -194,68 +194,16 @@ static void add_own(const stk_watch_report *report, stk_text *out)
     stk_text_free(&line);
 }
 
-/* Where the driving thread's time went, all of it. */
-static void add_account(const stk_watch_report *report, stk_text *out)
-{
-    static const struct {
-        stk_watch_signal signal;
-        const char *name;
-    } parts[] = {{STK_WATCH_by_device, "the GPU works"},
-                 {STK_WATCH_by_compute, "computes"},
-                 {STK_WATCH_by_host, "around the steps"},
-                 {STK_WATCH_by_faults, "page faults"},
-                 {STK_WATCH_by_kernel, "kernel"},
-                 {STK_WATCH_by_ready, "waits for a core"},
-                 {STK_WATCH_by_disk, "disk"},
-                 {STK_WATCH_by_write, "writes files"},
-                 {STK_WATCH_by_remote, "remote files"},
-                 {STK_WATCH_by_net, "network"},
-                 {STK_WATCH_by_output, "output"},
-                 {STK_WATCH_by_timer, "sleeps in a timer"},
-                 {STK_WATCH_by_file_lock, "lock of a file"},
-                 {STK_WATCH_by_thread, "for one thread that works"},
-                 {STK_WATCH_by_workers, "for workers"},
-                 {STK_WATCH_by_turns, "turns with other threads"},
-                 {STK_WATCH_by_balance, "waits for threads that share its work"},
-                 {STK_WATCH_by_outside, "pipe from outside"},
-                 {STK_WATCH_by_children, "short-lived children"},
-                 {STK_WATCH_by_compiling, "compilers"},
-                 {STK_WATCH_by_unknown, "asleep, cause outside of what can be seen"}};
-    stk_text line = {0};
-    int n = 0;
-    if (!(report->signals.value[STK_WATCH_account] > 0.5)) return;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        double share = report->signals.value[parts[i].signal];
-        if (share >= 0.005) stk_text_add(&line, "%s%s %.0f %%", n++ ? ", " : "", parts[i].name, 100 * share);
-    }
-    add_wrapped(report, out, "account", stk_text_get(&line));
-    if (line.failed) out->failed = true;
-    stk_text_free(&line);
-}
+/* Of the account, as the page has them, too. */
+typedef struct lines {
+    const stk_watch_report *report;
+    stk_text *out;
+} lines;
 
-/* What the driver's workers are at, and how much is done by other threads of its process. */
-static void add_roles(const stk_watch_report *report, stk_text *out)
+static void add_line(void *user, const char *label, const char *text)
 {
-    const double *x = report->signals.value;
-    char line[300];
-    if (!(x[STK_WATCH_account] > 0.5)) return;
-    if (x[STK_WATCH_fed] >= 0.5) {
-        snprintf(line, sizeof(line),
-                 "%.0f processes; each works %.0f %%, waits for a core %.0f %%, sleeps for input %.0f %%, for room or "
-                 "orders %.0f %% of the time",
-                 x[STK_WATCH_fed], 100 * x[STK_WATCH_worker_runs], 100 * x[STK_WATCH_worker_ready],
-                 100 * x[STK_WATCH_worker_input],
-                 100 * fmax(0, 1 - x[STK_WATCH_worker_runs] - x[STK_WATCH_worker_ready] - x[STK_WATCH_worker_input]));
-        add_wrapped(report, out, "workers", line);
-    }
-    if (x[STK_WATCH_helpers] >= 0.05) {
-        int n =
-            snprintf(line, sizeof(line), "other threads of the driving process want %.1f cores", x[STK_WATCH_helpers]);
-        if (x[STK_WATCH_spins] >= 0.05)
-            snprintf(line + n, sizeof(line) - (size_t)n, "; on %.1f of these OpenMP's spin while they wait for work",
-                     x[STK_WATCH_spins]);
-        add_wrapped(report, out, "helpers", line);
-    }
+    const lines *l = user;
+    add_wrapped(l->report, l->out, label, text);
 }
 
 /* The lines that held the driving thread, innermost first. */
@@ -266,6 +214,11 @@ static void add_stacks(const stk_watch_report *report, stk_text *out)
         snprintf(line, sizeof(line), "%d of %d: %s", report->held.n[i], report->held.n_stacks, report->held.text[i]);
         add_wrapped(report, out, i == 0 ? "stacks" : "", line);
     }
+}
+
+bool stk_watch_report_is_short(const stk_watch_report *report)
+{
+    return report->signals.end_s - report->signals.begin_s < STK_WATCH_LEAST_S - 0.3;
 }
 
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
@@ -279,15 +232,14 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
     add_wrapped(report, out, "watched", line);
     add_own(report, out);
     if (report->n_verdicts == 0) {
-        bool is_short = report->signals.end_s - report->signals.begin_s < STK_WATCH_LEAST_S - 0.3;
         snprintf(line, sizeof(line), "%s. The job uses %.1f cores",
-                 is_short ? "none: too short to say, less than 5 s after the start" : "none: no rule holds",
+                 stk_watch_report_is_short(report) ? "none: too short to say, less than 5 s after the start"
+                                                   : "none: no rule holds",
                  x[STK_WATCH_cores]);
         add_wrapped(report, out, "verdict",
                     report->signals.end_s > report->signals.begin_s ? line : "none: too little was seen");
     }
-    add_account(report, out);
-    add_roles(report, out);
+    if (!stk_watch_account_tell(report, add_line, &(lines){report, out})) out->failed = true;
     add_stacks(report, out);
     for (int i = 0; i < report->n_verdicts; i++)
         add_verdict(report, i, out);

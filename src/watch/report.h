@@ -30,10 +30,19 @@ void stk_watch_report_html(const stk_watch_report *report, stk_text *out);
 /* A line for a terminal while the job runs. */
 void stk_watch_report_line(const stk_watch_report *report, stk_text *out);
 
+/* The process whose first thread drives the step, and its name, "" where it is not known; 0: none was found. */
+int64_t stk_watch_report_driver(const stk_watch_report *report, const char **name);
+/* Tells the account line by line: the label ("driver", "account", "workers", "helpers") and the text, both for the time
+ * of the call. Nothing where nobody drives. False: out of memory. */
+typedef void stk_watch_tell_line(void *user, const char *label, const char *text);
+bool stk_watch_account_tell(const stk_watch_report *report, stk_watch_tell_line *tell, void *user);
+
 /* "  label     text" in lines of that width, where long texts go on below their beginning. */
 void stk_watch_report_wrap(int width, const char *label, const char *text, stk_text *out);
 /* What a verdict costs, in words; false where that is nothing, or no matter of time. */
 bool stk_watch_report_cost(const stk_watch_verdict *verdict, char *out, size_t bytes);
+/* Whether what could be judged is less than a verdict needs. */
+bool stk_watch_report_is_short(const stk_watch_report *report);
 /* "exit code 7", and what that means; false where the command ended as it should. */
 bool stk_watch_report_end(const stk_watch_facts *facts, char *out, size_t bytes);
 

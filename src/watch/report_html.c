@@ -22,13 +22,27 @@ static void add_head(const stk_watch_report *report, stk_text *out)
     stk_text_add(out, "</p>\n");
 }
 
+static void add_line(void *user, const char *label, const char *text)
+{
+    stk_text *out = user;
+    stk_text_add(out, "<tr><th scope=\"row\">%s</th><td>", label);
+    stk_watch_page_text(out, text);
+    stk_text_add(out, "</td></tr>");
+}
+
 void stk_watch_report_html(const stk_watch_report *report, stk_text *out)
 {
     const char *text;
     add_head(report, out);
-    if (report->n_verdicts == 0) stk_text_add(out, "<section><h2>no rule holds</h2></section>\n");
+    if (report->n_verdicts == 0)
+        stk_text_add(out, "<section><h2>%s</h2></section>\n",
+                     stk_watch_report_is_short(report) ? "too short to say: less than 5 s after the start"
+                                                       : "no rule holds");
     for (int i = 0; i < report->n_verdicts; i++)
         stk_watch_page_verdict(report, i, out);
+    stk_text_add(out, "<table>");
+    if (!stk_watch_account_tell(report, add_line, out)) out->failed = true;
+    stk_text_add(out, "</table>\n");
     if (report->held.n_lines > 0) {
         stk_text_add(out, "<h2>What held the driving thread, of %d stacks</h2><ul>", report->held.n_stacks);
         for (int i = 0; i < report->held.n_lines; i++) {

@@ -130,6 +130,13 @@ void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
     add_member(out, "command", stk_watch_facts_get(report->facts, "command", 0));
     stk_text_add(out, ", ");
     add_member(out, "framework", stk_watch_facts_get(report->facts, "framework", 0));
+    const char *driver;
+    int64_t driver_id = stk_watch_report_driver(report, &driver);
+    if (driver_id > 0) {
+        stk_text_add(out, ", \"driver\": {\"process\": %lld, \"name\": ", (long long)driver_id);
+        stk_watch_json_text(out, driver);
+        stk_text_add(out, "}");
+    }
     stk_watch_own own;
     if (stk_watch_own_get(report->facts, &own))
         stk_text_add(out, ", \"own\": {\"input\": %.4f, \"host\": %.4f, \"launch\": %.4f, \"compute\": %.4f}",

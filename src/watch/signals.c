@@ -274,6 +274,9 @@ static void find_cores(const stk_watch_span *s, double *out)
     out[STK_WATCH_quota] = stk_watch_mean(s, FIELD(quota));
     double allowed = stk_watch_mean(s, FIELD(allowed));
     if (isnan(allowed)) allowed = out[STK_WATCH_machine_cores];
+    /* What the first thread may use is not all where each is bound to a core of its own (OMP_PROC_BIND). */
+    double used = round(stk_watch_mean(s, FIELD(trainer)));
+    if (used > allowed) allowed = fmin(used, out[STK_WATCH_machine_cores]);
     out[STK_WATCH_allowed_share] = fmin(1, allowed / out[STK_WATCH_machine_cores]);
     out[STK_WATCH_cores_share] = fmin(1, out[STK_WATCH_cores] / fmin(allowed, out[STK_WATCH_quota]));
     double spins = stk_watch_mean(s, FIELD(spins)), works = out[STK_WATCH_cores] - spins;

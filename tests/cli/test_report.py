@@ -388,6 +388,31 @@ def check_charts(common):
     check(seen["back"] == seen["rest"], f"and back: {seen['back']['ticks']}")
 
 
+def check_widths():
+    """Pages of reports and of the doctor on a telephone, a tablet and a screen, in light and in dark: nothing is wider than the page,
+    the colours are those asked for, and what is printed is black on white."""
+    run("watch", "--quiet", "--html", "watched.html", "--", "sh", "-c", "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done; echo " + "x" * 300)
+    accepted(["report", "one", "--out", "alone.html"])
+    pages = ["alone.html", "both.html", "watched.html"]
+    sizes = [(page, width) for page in pages for width in (375, 768, 1440)]
+    with open("frames.html", "w") as f:
+        f.write("".join(f'<iframe src="{page}" width="{width}" height="900"></iframe>' for page, width in sizes))
+        f.write("<pre id=found></pre><script>onload = () => { document.getElementById('found').textContent = JSON.stringify([...document.querySelectorAll("
+                "'iframe')].map(f => { const d = f.contentDocument; return [d.documentElement.scrollWidth, "
+                "getComputedStyle(d.body).backgroundColor, d.body.innerText.length]; })); };</script>")
+    for dark in False, True:
+        done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                               "--disable-background-networking", "--allow-file-access-from-files", "--window-size=1600,1000",
+                               f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--dump-dom",
+                               "file://" + os.path.abspath("frames.html")], capture_output=True, text=True)
+        found = re.search(r"<pre id=\"found\">(.*?)</pre>", done.stdout, re.S)
+        check(found and found.group(1), f"Chromium measures the pages: {done.returncode} {done.stdout[-300:]} {done.stderr[-300:]}")
+        for (page, width), (scrolls, ground, letters) in zip(sizes, json.loads(found.group(1)) if found else []):
+            light = sum(map(int, re.findall(r"\d+", ground)[:3])) > 3 * 128
+            check(scrolls <= width and letters > 100, f"{page} at {width} px is {scrolls} px wide, {letters} letters")
+            check(light != dark, f"{page} at {width} px, {'dark' if dark else 'light'}: its ground is {ground}")
+
+
 def check_browser():
     """What the browser makes of it: each chart has a size, and nothing is wider than the page."""
     common = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
@@ -395,6 +420,7 @@ def check_browser():
     done = subprocess.run([*common, "--dump-dom", "file://" + os.path.abspath("both.html")], capture_output=True, text=True)
     check(done.returncode == 0 and done.stdout.count("<svg") >= 6, f"Chromium shows the charts: {done.returncode} {done.stderr[-300:]}")
     check_charts(common)
+    check_widths()
     accepted(["report", "one", "--png", "one.png", "--pdf", "one.pdf"])
     with open("one.png", "rb") as f:
         check(f.read(8) == b"\x89PNG\r\n\x1a\n" and os.path.getsize("one.png") > 50000, "a picture of it")

@@ -100,15 +100,16 @@ def exit_codes():
 
 
 def stops():
-    """SIGINT is sent on, the verdict is given all the same, and the exit code is the command's."""
-    code = "import signal, sys, time\nsignal.signal(signal.SIGINT, lambda *a: sys.exit(5))\nprint('up', flush=True)\ntime.sleep(60)"
-    child = subprocess.Popen([STOKER, "watch", "--", sys.executable, "-c", code], stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True)
-    child.stdout.readline()
-    time.sleep(0.3)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=60)
-    check(child.returncode == 5 and "watched" in err, f"after Ctrl-C: {child.returncode} {err!r}")
+    """SIGINT and SIGTERM are sent on, the verdict is given all the same, and the exit code is the command's."""
+    for number in signal.SIGINT, signal.SIGTERM:
+        code = f"import signal, sys, time\nsignal.signal({int(number)}, lambda *a: sys.exit(5))\nprint('up', flush=True)\ntime.sleep(60)"
+        child = subprocess.Popen([STOKER, "watch", "--", sys.executable, "-c", code], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        child.stdout.readline()
+        time.sleep(0.3)
+        child.send_signal(number)
+        out, err = child.communicate(timeout=60)
+        check(child.returncode == 5 and "watched" in err, f"after {number}: {child.returncode} {err!r}")
 
 
 def passed_on():

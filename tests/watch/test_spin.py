@@ -19,9 +19,10 @@ def check(ok, what):
         print(f"FAILED: {what}")
 
 
-def watch(how, *options):
-    done = subprocess.run([f"{BUILD}/stoker-watch", "--json", *options, "--", JOB, how, "8"], capture_output=True, text=True, timeout=120,
-                          stdin=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "active"})
+def watch(how):
+    # Bound to a core each, so that the first thread's cores are not all that the job may use.
+    done = subprocess.run([f"{BUILD}/stoker-watch", "--json", "--", JOB, how, "8"], capture_output=True, text=True, timeout=120,
+                          stdin=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "active", "OMP_PROC_BIND": "true"})
     check(done.returncode == 0, f"the job ends as it would have: {done}")
     return json.loads(done.stdout)
 

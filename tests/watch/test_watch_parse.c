@@ -157,6 +157,7 @@ static void test_words(void **state)
     assert_int_equal(stk_watch_parse_wchan("request_wait_answer"), STK_WATCH_WAIT_REMOTE);
     assert_int_equal(stk_watch_parse_wchan("folio_wait_bit_common"), STK_WATCH_WAIT_DISK);
     assert_int_equal(stk_watch_parse_wchan("futex_wait_queue"), STK_WATCH_WAIT_LOCK);
+    assert_int_equal(stk_watch_parse_wchan("wait_woken"), STK_WATCH_WAIT_NET);
     assert_int_equal(stk_watch_parse_wchan("hrtimer_nanosleep"), STK_WATCH_WAIT_SLEEP);
     assert_int_equal(stk_watch_parse_wchan("0"), STK_WATCH_WAIT_UNKNOWN);
     assert_string_equal(stk_watch_parse_framework("7f-80 r-xp 0 0 0 /x/torch/lib/libtorch_cpu.so\n"), "torch");

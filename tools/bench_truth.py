@@ -295,21 +295,28 @@ def differences(rows):
 
 def coverage(rows):
     """What is the long run: of what is printed what is planted; else the median of the other measurings of the block."""
-    lines = ["| Figure | Measurings of 15 runs | Their interval holds the long-run median | Of those not disturbed |",
-             "|---|---:|---:|---:|"]
+    lines = ["| Figure | Measurings of 15 runs | Their interval holds the long-run median | Of those not disturbed | 1.96 standard errors of the mean hold "
+             "the long-run mean | Widths, median |", "|---|---:|---:|---:|---:|---:|"]
     about = {"print": "a number that is printed and scatters by 5 %; the long run is known",
              "scatter": f"time of sleeps of 20 ms that scatter by 5 %; the long run is the {N_BLOCK - 1} measurings next to it",
              "work": f"time of work of {SHORT_MS} ms; the same"}
     for kind in COVERED:
-        held = []
+        held, by_error, widths, error_widths = [], 0, [], []
         for block in [r["result"] for r in rows if r["trial"][:2] == ["coverage", kind]]:
             for k, own in enumerate(block):
-                truth = 20 if kind == "print" else statistics.median(x for other in block[:k] + block[k + 1:] for x in other["figures"])
+                others = [x for other in block[:k] + block[k + 1:] for x in other["figures"]]
+                truth, mean = (20, 20) if kind == "print" else (statistics.median(others), statistics.mean(others))
                 held.append((own["low"] <= truth <= own["high"], own["disturbed"]))
+                error = 1.96 * statistics.stdev(own["figures"]) / len(own["figures"]) ** 0.5
+                by_error += abs(statistics.mean(own["figures"]) - mean) <= error
+                widths.append((own["high"] - own["low"]) / truth)
+                error_widths.append(2 * error / mean)
         if held:
             calm = [h for h, disturbed in held if not disturbed]
             n = sum(h for h, _ in held)
-            lines.append(f"| {about[kind]} | {len(held)} | {n} ({100 * n / len(held):.1f} %) | {sum(calm)} of {len(calm)} |")
+            lines.append(f"| {about[kind]} | {len(held)} | {n} ({100 * n / len(held):.1f} %) | {sum(calm)} of {len(calm)} | "
+                         f"{by_error} ({100 * by_error / len(held):.1f} %) | {100 * statistics.median(widths):.1f} %, "
+                         f"{100 * statistics.median(error_widths):.1f} % |")
     return "\n".join(lines)
 
 

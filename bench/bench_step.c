@@ -1,6 +1,6 @@
 /* A recipe's training step compared with what its products and convolutions alone take in oneDNN, in the same run.
  *
- *     bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all] [--calls] [RECIPE]...
+ *     bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all | --calls | --limits] [RECIPE]...
  *
  * Without a recipe: recipes/bench-resnet18.yaml, bench-resnet50.yaml, bench-gpt2.yaml and bench-bert.yaml. The shapes
  * are those of the compiled program. The step runs on one batch, N times (8) after a first one, and its fastest time
@@ -14,8 +14,8 @@
  *
  * The header has what one core can do, and how far two threads of the device are from each other (round_trip.h).
  * --all prints a line for each different product and convolution, and for each other call that takes 0.2 % of the step;
- * without it there are sums by op. --calls prints those that
- * bench_ways can time, one a line as it reads them, and times nothing.
+ * without it there are sums by op. --calls prints those that bench_ways can time, one a line as it reads them, and
+ * times nothing. --limits prints the last line alone, as JSON, and times nothing in oneDNN (tools/limits.py).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@
 typedef struct bench {
     int n_steps, n_threads;
     double seconds;
-    bool all, calls;
+    bool all, calls, limits;
     const char *set[16];
     int n_set;
     double peak;   /* GFLOP/s of one core; 0: not known */
@@ -272,7 +272,7 @@ static void print_ratio(double step_ns, const op_sum *sums, const group *groups,
     if (n_missing) printf("oneDNN does not have %d of them, which are missing in its time.\n", n_missing);
 }
 
-static void print_limit(const stk_program *program, const group *groups, int n, double step_ns, limits l)
+static void print_limit(const stk_program *program, const group *groups, int n, double step_ns, limits l, bool as_json)
 {
     static call_of c;
     double products = 0, bytes = 0, flops = 0;
@@ -288,6 +288,13 @@ static void print_limit(const stk_program *program, const group *groups, int n, 
     }
     if (l.vectors == 0 || l.memory == 0) return;
     double limit = products + bytes / l.memory;
+    if (as_json) {
+        printf("{\"step_ms\": %.3f, \"vectors\": %.1f, \"tiles\": %.1f, \"memory\": %.2f, \"gflop\": %.2f, "
+               "\"products_ms\": %.3f, \"others_ms\": %.3f, \"share\": %.4f}\n",
+               step_ns * 1e-6, l.vectors, l.tiles, l.memory, flops * 1e-9, products * 1e-6, bytes / l.memory * 1e-6,
+               limit / step_ns);
+        return;
+    }
     printf("Between the steps all threads came to %.0f GFLOP/s in vectors", l.vectors);
     if (l.tiles > 0) printf(", %.0f in tiles", l.tiles);
     printf(" and %.1f GB/s: the %.0f GFLOP of products take %.0f ms at that, the %.2f GB of all else %.0f ms. The step "
@@ -370,6 +377,11 @@ static stk_status compare(const bench *b, stk_trainer *trainer)
     stk_status status = STK_OK;
     group *groups = calloc((size_t)program->n_entries + 1, sizeof(*groups));
     if (!groups) return stk_fail_memory((size_t)program->n_entries * sizeof(*groups));
+    if (b->limits) {
+        STK_TRY(time_steps(b, program, &step_ns, &found));
+        print_limit(program, groups, sort_entries(program, groups, sums), step_ns, found, true);
+        goto done;
+    }
     device->class->describe(device, &about);
     printf("%s; multiply-adds at %.0f GFLOP/s a core; ", stk_text_get(&about), b->peak);
     if (device->n_threads > 1)
@@ -387,7 +399,7 @@ static stk_status compare(const bench *b, stk_trainer *trainer)
     print_sums(sums);
     print_others(program);
     print_ratio(step_ns, sums, groups, n);
-    print_limit(program, groups, n, step_ns, found);
+    print_limit(program, groups, n, step_ns, found, false);
 done:
     stk_text_free(&about);
     free(groups);
@@ -408,7 +420,7 @@ static stk_status bench_recipe(const bench *b, const char *path)
     stk_trainer *trainer = NULL;
     stk_loader *loader = NULL;
     stk_status status = STK_OK;
-    if (!b->calls) print_title(b, path);
+    if (!b->calls && !b->limits) print_title(b, path);
     STK_TRY(stk_recipe_read(path, b->set, b->n_set, &recipe));
     STK_TRY(stk_recipe_find_data(recipe));
     STK_TRY(open_trainer(b, recipe, &trainer));
@@ -433,8 +445,8 @@ done:
 
 static int fail_usage(void)
 {
-    fprintf(stderr, "usage: bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... [--all] [--calls] "
-                    "[RECIPE]...\n");
+    fprintf(stderr, "usage: bench_step [--steps N] [--seconds S] [--threads T] [--set KEY=VALUE]... "
+                    "[--all | --calls | --limits] [RECIPE]...\n");
     return 2;
 }
 
@@ -454,6 +466,10 @@ int main(int argc, char **argv)
         }
         if (!strcmp(argv[i], "--calls")) {
             b.calls = true;
+            continue;
+        }
+        if (!strcmp(argv[i], "--limits")) {
+            b.limits = true;
             continue;
         }
         if (!value) return fail_usage();

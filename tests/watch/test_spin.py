@@ -40,7 +40,8 @@ check(x.get("spins", 0) > 0.5 * (x["cores"] - x["top"]) > 0.1, f"one waits: {x.g
 check(y.get("spins", 0) < 0.3 * (y["cores"] - y["top"]), f"both work: {y.get('spins')} of {y['cores']} cores")
 names = [r["verdicts"][0]["name"] if r["verdicts"] else None for r in (alone, shared)]
 others = max(x["contention"], y["contention"])
-if others < 0.05 and os.cpu_count() == 2:
+# A virtual machine's neighbours take time that no process has.
+if others < 0.05 and os.cpu_count() == 2 and min(x["cores"], y["cores"]) > 1.8:
     check(names == ["one-core", "compute-bound-cpu"], f"{names}")
 print(f"{n_failed} failed" if n_failed else f"all passed: {names}, others on {others:.2f} of the cores")
 sys.exit(n_failed > 0)

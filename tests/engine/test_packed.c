@@ -358,14 +358,14 @@ static void no_room_no_copy(void **state)
     start(&t, "keeper", packs);
     stk_program_info info = stk_program_get_info(t.program);
     stk_engine_close(t.engine);
-    options.memory_limit_bytes = info.arena_bytes + info.variable_bytes;
+    options.memory_limit_bytes = info.arena_bytes + info.variable_bytes + info.program_bytes;
     start(&t, "keeper", options);
     assert_int_equal(stk_program_get_info(t.program).packed_bytes, 0);
     assert_int_equal(stk_program_get_info(t.program).arena_bytes, info.arena_bytes);
     run(&t, t.program);
     assert_int_equal(n_made, 0);
     stk_engine_close(t.engine);
-    options.memory_limit_bytes *= 4;
+    options.memory_limit_bytes += 3 * (info.arena_bytes + info.variable_bytes);
     start(&t, "keeper", options);
     assert_int_not_equal(stk_program_get_info(t.program).packed_bytes, 0);
     stk_engine_close(t.engine);

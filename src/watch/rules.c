@@ -518,7 +518,7 @@ static const stk_watch_rule rules[] = {
      .remedy = {{"torch", "torch.set_num_threads(N), larger batches: products of matrices go to all cores", 0,
                  "threads"},
                 {NULL, "compute in several threads or processes", 0, "threads"},
-                {NULL,
+                {"!stoker",
                  "where it is says 'stoker watch --stacks', by py-spy; loops of Python can become calls of NumPy or "
                  "of the framework",
                  0, "loops", "python"}},

@@ -105,7 +105,7 @@ def is_same(a, b, key=""):
         return len(a) == len(b) and all(is_same(x, y, key) for x, y in zip(a, b))
     if key in ("valid_loss", "test_loss", "best_value", "stop_value") and a and b:
         x, y = (float.fromhex(v) if isinstance(v, str) else v for v in (a, b))
-        return abs(x - y) <= 1e-6 * abs(y)
+        return x == y or abs(x - y) <= 1e-6 * abs(y)
     return a == b
 
 

@@ -9,6 +9,8 @@ import subprocess
 import sys
 
 BUILD, JOB = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+# What others have set for OpenMP comes before that.
+PLAIN = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_", "KMP_"))}
 n_failed = 0
 
 
@@ -22,7 +24,7 @@ def check(ok, what):
 def watch(how):
     # Bound to a core each, so that the first thread's cores are not all that the job may use.
     done = subprocess.run([f"{BUILD}/stoker-watch", "--json", "--", JOB, how, "8"], capture_output=True, text=True, timeout=120,
-                          stdin=subprocess.DEVNULL, env={**os.environ, "OMP_WAIT_POLICY": "active", "OMP_PROC_BIND": "true"})
+                          stdin=subprocess.DEVNULL, env={**PLAIN, "OMP_WAIT_POLICY": "active", "OMP_PROC_BIND": "true"})
     check(done.returncode == 0, f"the job ends as it would have: {done}")
     return json.loads(done.stdout)
 

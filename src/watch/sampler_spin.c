@@ -22,6 +22,7 @@
 enum {
     MAPS_BYTES = 4 << 20,
     MAPS_US = 10000000,
+    OTHER_US = 5000000,
     EARLY_US = 60000000,
     LATER_US = 10000000,
     LOOKS_AT_ONCE = 4,
@@ -98,12 +99,13 @@ static void look(stk_watch_sampler *sampler, stk_watch_thread *thread)
 
 /* --- whom to ask --- */
 
-/* Where the library's code lies in a process, looked up now and then until it is there. */
+/* Where the library's code lies in a process, looked up now and then until it is there; of another process seldom,
+ * since the list of what is mapped is long. */
 static void find_code(stk_watch_sampler *sampler, int64_t process)
 {
     stk_watch_spin *spin = &sampler->spin;
-    int64_t now = sampler->sample.time_us;
-    if (spin->process == process && (spin->n_codes > 0 || now - spin->maps_us < MAPS_US)) return;
+    int64_t now = sampler->sample.time_us, since = now - spin->maps_us;
+    if (spin->process == process ? spin->n_codes > 0 || since < MAPS_US : spin->process && since < OTHER_US) return;
     spin->process = process;
     spin->maps_us = now;
     spin->n_codes = 0;
@@ -134,10 +136,10 @@ void stk_watch_read_spins(stk_watch_sampler *sampler)
         stk_watch_thread *thread = stk_watch_thread_at(&sampler->sample, i);
         if (!may_spin(thread)) continue;
         if (n_looks == 0) find_code(sampler, thread->process);
+        spin->next = i + 1;
         if (spin->n_codes == 0 || spin->process != thread->process) continue;
         look(sampler, thread);
         spin->looked_us = now;
-        spin->next = i + 1;
         n_looks++;
         if (spin->stopping || spin->is_refused) break;
     }

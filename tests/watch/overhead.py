@@ -140,11 +140,11 @@ def interval(values):
 
 
 def costs(pairs):
-    """Per cent of the job's time: what the job's own work takes longer, and the same with the watcher's time."""
-    n = os.cpu_count()
+    """Per cent of the job's time: what the job's own work takes longer, and the same with the watcher's time; and that of one core.
+    The watcher's is a mean: of many threads it reads seldom and then long, so that most stretches have none of it."""
     longer = [100 * (p["watched"] / p["alone"] - 1) for p in pairs]
-    own = [100 * p["watch"] / (n * p["watched_wall"]) for p in pairs]
-    return longer, [a + b for a, b in zip(longer, own)], median(own) * n
+    own = 100 * sum(p["watch"] for p in pairs) / sum(p["watched_wall"] for p in pairs)
+    return longer, [a + own / os.cpu_count() for a in longer], own
 
 
 def table(pairs):

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cli.h"
 #include "stoker/printable.h"
 #include "top.h"
@@ -221,7 +222,7 @@ static void add_machine(top *t, double s)
     if (m->memory_kb > 0)
         add_line(t, "memory   %s %s of %s; swap %s", cli_bar_text(used / total, BAR, bars), cli_bytes(used, x),
                  cli_bytes(total, y), cli_bytes(m->swap_kb > 0 ? (double)(m->swap_kb - m->swap_free_kb) * 1024 : 0, z));
-    add_line(t, "io       disk %s/s read, %s/s written; net %s/s in, %s/s out",
+    add_line(t, "io per s disk %s read, %s written; net %s in, %s out",
              cli_bytes(rate(m->disk_read_kb, b->disk_read_kb, s) * 1024, x),
              cli_bytes(rate(m->disk_written_kb, b->disk_written_kb, s) * 1024, y),
              cli_bytes(rate(m->net_received_kb, b->net_received_kb, s) * 1024, z),
@@ -253,15 +254,20 @@ static const char *known(int64_t x, double scale, int digits, char out[CLI_TEXT]
 }
 
 /* As much of a GPU's name as a line has room for; its maker is known. */
-static const char *gpu_name(const top *t, int64_t id, char out[CLI_TEXT])
+static const char *gpu_name(const top *t, int64_t id, char out[LINE_BYTES])
 {
+    enum { ROOM = 11 };
     const char *text;
     out[0] = 0;
     for (size_t i = 0; (text = stk_watch_facts_get(&t->sampler.facts, "gpu", i)); i++) {
         char *end;
         if (strtoll(text, &end, 10) != id || strncmp(end, ": ", 2) != 0) continue;
         end += strncmp(end, ": NVIDIA ", 9) ? 2 : 9;
-        snprintf(out, CLI_TEXT, "%.11s", end);
+        stk_printable(end, out, LINE_BYTES);
+        size_t n = 0;
+        for (int i_character = 0; i_character < ROOM && out[n]; i_character++)
+            n += (size_t)stk_character_bytes((const unsigned char *)out + n);
+        out[n] = 0;
     }
     return out;
 }
@@ -269,7 +275,7 @@ static const char *gpu_name(const top *t, int64_t id, char out[CLI_TEXT])
 static void add_gpus(top *t)
 {
     char spark[TOP_SPARK_TEXT], a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT], e[CLI_TEXT], f[CLI_TEXT],
-        h[CLI_TEXT];
+        h[CLI_TEXT], name[LINE_BYTES];
     for (size_t i = 0; i < t->sampler.sample.gpus.n; i++) {
         const stk_watch_gpu *g = stk_watch_gpu_at(&t->sampler.sample, i);
         bool is_slowed = g->slowdown_mask > 0 && g->slowdown_mask != NVML_SLOW_IDLE;
@@ -277,7 +283,7 @@ static void add_gpus(top *t)
         add_line(t, "gpu %-2" PRId64 "   busy %s%% %s sm %s%% tensor %s%% dram %s%%%s  %s", g->id,
                  permille(g->busy_permille, a), top_spark_text(-1 - g->id, spark), permille(g->sm_permille, b),
                  permille(g->tensor_permille, c), permille(g->dram_permille, d), is_slowed ? "  SLOWED" : "",
-                 gpu_name(t, g->id, f));
+                 gpu_name(t, g->id, name));
         add_line(t, "         %s of %s GiB  %s of %s W  %s of %s MHz  %s C", known(g->memory_used_mb, 1.0 / 1024, 1, a),
                  known(g->memory_mb, 1.0 / 1024, 1, b), known(g->power_mw, 1e-3, 0, c),
                  known(g->power_limit_mw, 1e-3, 0, d), known(g->clock_mhz, 1, 0, e), known(g->clock_most_mhz, 1, 0, f),

@@ -14,6 +14,7 @@ struct cli_gpus {
     const char *library;
     bool is_asked; /* for that library: what is missing is said */
     stk_watch_links link[STK_WATCH_MOST_GPUS];
+    char way[STK_WATCH_MOST_GPUS][STK_WATCH_MOST_GPUS][STK_WATCH_WAY];
 };
 
 static void *ask(void *user)
@@ -23,6 +24,13 @@ static void *ask(void *user)
     if (stk_watch_nvml_open(&gpus->nvml, gpus->library, &root, &gpus->facts) != STK_OK) gpus->nvml.n_gpus = 0;
     for (int i = 0; i < gpus->nvml.n_gpus; i++)
         stk_watch_links_read(&gpus->nvml, i, &gpus->link[i]);
+    for (int i = 0; i < gpus->nvml.n_gpus; i++)
+        for (int to = 0; to < gpus->nvml.n_gpus; to++) {
+            if (to == i)
+                snprintf(gpus->way[i][to], STK_WATCH_WAY, "-");
+            else
+                stk_watch_links_way(&gpus->nvml, gpus->link, i, to, gpus->way[i][to]);
+        }
     return NULL;
 }
 
@@ -84,17 +92,14 @@ static void print_gpu(const cli_gpus *gpus, int i)
 
 static void print_ways(const cli_gpus *gpus)
 {
-    char way[STK_WATCH_WAY];
     int n = gpus->nvml.n_gpus;
     cli_printf("  ways between them\n     ");
     for (int to = 0; to < n; to++)
         cli_printf(" %5d", to);
     for (int from = 0; from < n; from++) {
         cli_printf("\n  %3d", from);
-        for (int to = 0; to < n; to++) {
-            if (from != to) stk_watch_links_way(&gpus->nvml, gpus->link, from, to, way);
-            cli_printf(" %5s", from == to ? "-" : way);
-        }
+        for (int to = 0; to < n; to++)
+            cli_printf(" %5s", gpus->way[from][to]);
     }
     cli_printf(
         "\n  NV4: 4 links of NVLink; by PCIe PIX: one bridge, PXB: several, PHB: the processor, NODE: within a NUMA "
@@ -119,7 +124,6 @@ static void print_gpu_json(const cli_gpus *gpus, int i)
 {
     const stk_watch_links *l = &gpus->link[i];
     const stk_watch_gpu_label *label = &gpus->nvml.label[i];
-    char way[STK_WATCH_WAY];
     printf("%s{\"number\": %d, \"name\": ", i ? ", " : "", i);
     cli_json_text(stdout, label->name);
     printf(", \"driver\": ");
@@ -140,10 +144,8 @@ static void print_gpu_json(const cli_gpus *gpus, int i)
         printf(", \"memory_bytes\": %.0f}", l->part[k].memory);
     }
     printf("], \"ways\": [");
-    for (int to = 0; to < gpus->nvml.n_gpus; to++) {
-        if (to != i) stk_watch_links_way(&gpus->nvml, gpus->link, i, to, way);
-        printf("%s\"%s\"", to ? ", " : "", to == i ? "-" : way);
-    }
+    for (int to = 0; to < gpus->nvml.n_gpus; to++)
+        printf("%s\"%s\"", to ? ", " : "", gpus->way[i][to]);
     printf("]}");
 }
 

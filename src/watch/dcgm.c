@@ -76,10 +76,9 @@ static void add_label(stk_text *out, const char *name, const char *value)
     stk_text_add(out, "\"");
 }
 
-static void add_number(stk_text *out, const dcgm_field *field, const stk_watch_nvml *nvml, const stk_watch_gpu *gpu,
-                       const char *host)
+static void add_number(stk_text *out, const dcgm_field *field, const stk_watch_gpu_label *label,
+                       const stk_watch_gpu *gpu, const char *host)
 {
-    const stk_watch_gpu_label *label = &nvml->label[gpu->id];
     stk_text_add(out, "%s{gpu=\"%" PRId64 "\"", field->name, gpu->id);
     add_label(out, "UUID", label->uuid);
     add_label(out, "pci_bus_id", label->bus_id);
@@ -89,18 +88,19 @@ static void add_number(stk_text *out, const dcgm_field *field, const stk_watch_n
     stk_text_add(out, "} %.15g\n", field->get(gpu));
 }
 
-void stk_watch_dcgm_add(stk_text *out, const stk_watch_nvml *nvml, const stk_watch_sample *sample, const char *host)
+void stk_watch_dcgm_add(stk_text *out, const stk_watch_gpu_label *label, int n_labels, const stk_watch_sample *sample,
+                        const char *host)
 {
     for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++) {
         bool is_told = false;
         for (size_t i = 0; i < sample->gpus.n; i++) {
             const stk_watch_gpu *gpu = stk_watch_gpu_at(sample, i);
-            if (gpu->id < 0 || gpu->id >= nvml->n_gpus || fields[f].get(gpu) < 0) continue;
+            if (gpu->id < 0 || gpu->id >= n_labels || fields[f].get(gpu) < 0) continue;
             if (!is_told)
                 stk_text_add(out, "# HELP %s %s\n# TYPE %s %s\n", fields[f].name, fields[f].help, fields[f].name,
                              fields[f].type);
             is_told = true;
-            add_number(out, &fields[f], nvml, gpu, host);
+            add_number(out, &fields[f], &label[gpu->id], gpu, host);
         }
     }
 }

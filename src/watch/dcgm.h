@@ -7,8 +7,9 @@
 #include "base/text.h"
 #include "watch/nvml.h"
 
-/* Appends the numbers of all GPUs of a sample that nvml has filled with slow calls, too; those not told are left out.
- * host: the value of the label Hostname. */
-void stk_watch_dcgm_add(stk_text *out, const stk_watch_nvml *nvml, const stk_watch_sample *sample, const char *host);
+/* Appends the numbers of all GPUs of a sample that was filled with slow calls, too; those not told are left out. label:
+ * n_labels, by the driver's numbers; host: the value of the label Hostname. */
+void stk_watch_dcgm_add(stk_text *out, const stk_watch_gpu_label *label, int n_labels, const stk_watch_sample *sample,
+                        const char *host);
 
 #endif

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "watch/nvml.h"
 
 enum { OPEN_MS = 1000, READ_MS = 250, CLOSE_MS = 100, SILENT_MS = 1000 };
 
@@ -22,6 +21,7 @@ struct stk_watch_driver {
     stk_watch_facts facts;
     bool is_slow;
     stk_status status;
+    bool is_open; /* guarded by lock; from then on numbers and names of GPUs stay as they are */
     /* The caller's. */
     char *path;
     stk_watch_root root;
@@ -58,6 +58,7 @@ static void *answer(void *user)
     stk_status status = stk_watch_nvml_open(&driver->nvml, driver->path, &driver->root, &driver->facts);
     pthread_mutex_lock(&driver->lock);
     for (;;) {
+        driver->is_open = true;
         driver->status = status;
         driver->has_answer = true;
         driver->is_busy = false;
@@ -177,6 +178,7 @@ static stk_status take(stk_watch_driver *driver, stk_watch_sample *sample, stk_w
         if (!own) continue;
         if (seen->holds_gpu == 1) own->holds_gpu = 1;
         own->gpu_mb = seen->gpu_mb;
+        own->gpu_busy_permille = seen->gpu_busy_permille;
     }
     return stk_watch_list_copy(&sample->gpus, &driver->view.gpus);
 }
@@ -202,6 +204,18 @@ stk_status stk_watch_driver_read(stk_watch_driver *driver, bool is_slow, stk_wat
                                      "GPUs: no answer from NVIDIA's driver (does nvidia-smi hang, too? dmesg tells Xid "
                                      "errors, and a reboot may be needed)");
     return status;
+}
+
+int stk_watch_driver_labels(stk_watch_driver *driver, const stk_watch_gpu_label **out)
+{
+    *out = NULL;
+    if (!driver) return 0;
+    pthread_mutex_lock(&driver->lock);
+    bool is_open = driver->is_open;
+    pthread_mutex_unlock(&driver->lock);
+    if (!is_open) return 0;
+    *out = driver->nvml.label;
+    return driver->nvml.n_gpus;
 }
 
 void stk_watch_driver_close(stk_watch_driver *driver)

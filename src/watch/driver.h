@@ -4,6 +4,7 @@
 #define STK_WATCH_DRIVER_H
 
 #include "watch/facts.h"
+#include "watch/nvml.h"
 #include "watch/root.h"
 #include "watch/sample.h"
 
@@ -17,6 +18,9 @@ stk_status stk_watch_driver_open(stk_watch_driver **out, const char *path, const
  * sample->gpus is empty until one does, and later calls wait no more. driver may be NULL. Errors: out of memory. */
 stk_status stk_watch_driver_read(stk_watch_driver *driver, bool is_slow, stk_watch_sample *sample,
                                  stk_watch_facts *facts);
+/* What its GPUs are called, by its numbers, into *out, borrowed until closing; returns how many there are, 0 while the
+ * library is being loaded, too. driver may be NULL. */
+int stk_watch_driver_labels(stk_watch_driver *driver, const stk_watch_gpu_label **out);
 /* Waits for a moment only: a thread that hangs keeps what it uses, and frees it should it ever come back. */
 void stk_watch_driver_close(stk_watch_driver *driver);
 

@@ -267,7 +267,7 @@ static bool is_newest(const nvml_process_sample *list, unsigned n, unsigned k)
     return true;
 }
 
-static void read_process_utilization(stk_watch_nvml *nvml, int i, const stk_watch_sample *sample, stk_watch_gpu *gpu,
+static void read_process_utilization(stk_watch_nvml *nvml, int i, stk_watch_sample *sample, stk_watch_gpu *gpu,
                                      stk_watch_facts *facts)
 {
     nvml_process_sample list[STK_WATCH_MOST_PROCESS_SAMPLES];
@@ -284,7 +284,10 @@ static void read_process_utilization(stk_watch_nvml *nvml, int i, const stk_watc
     for (unsigned k = 0; k < n; k++) {
         if (list[k].time_us > nvml->seen_us[i]) nvml->seen_us[i] = list[k].time_us;
         if (list[k].sm > 100 || !is_newest(list, n, k)) continue;
-        if (!stk_watch_list_find(&sample->processes, (int64_t)list[k].pid) && !is_adopted(nvml, i, list[k].pid))
+        stk_watch_process *own = stk_watch_list_find(&sample->processes, (int64_t)list[k].pid);
+        if (own)
+            own->gpu_busy_permille = 10 * (int64_t)list[k].sm + (own->gpu_busy_permille > 0 ? own->gpu_busy_permille : 0);
+        else if (!is_adopted(nvml, i, list[k].pid))
             other += list[k].sm;
     }
     gpu->other_busy_permille = 10 * other;
@@ -336,8 +339,11 @@ static void read_fast(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch
 
 stk_status stk_watch_nvml_read(stk_watch_nvml *nvml, bool is_slow, stk_watch_sample *sample, stk_watch_facts *facts)
 {
-    for (size_t k = 0; is_slow && k < sample->processes.n; k++)
-        stk_watch_process_at(sample, k)->gpu_mb = 0;
+    for (size_t k = 0; is_slow && k < sample->processes.n; k++) {
+        stk_watch_process *p = stk_watch_process_at(sample, k);
+        p->gpu_mb = 0;
+        p->gpu_busy_permille = -1;
+    }
     for (int i = 0; i < nvml->n_gpus; i++) {
         if (!nvml->device[i]) continue;
         stk_watch_gpu *gpu = stk_watch_list_add(&sample->gpus, i);

@@ -343,8 +343,9 @@ int stk_watch_parse_openmp(const char *maps, stk_watch_code *out, int most)
 {
     static const char *const names[] = {"libgomp", "libomp", "libiomp5", NULL};
     int n = 0;
-    for (const char *line = maps; line && *line && n < most; line = strchr(line, '\n'), line += line != NULL) {
-        size_t length = strcspn(line, "\n");
+    size_t length;
+    for (const char *line = maps; *line && n < most; line += length + (line[length] == '\n')) {
+        length = strcspn(line, "\n");
         const char *file = memrchr(line, '/', length);
         uint64_t begin, end;
         char may_run;

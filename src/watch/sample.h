@@ -85,7 +85,7 @@
  * for. Bytes are those of such children, too (the kernel's do_io_accounting). New fields go to the end, so that old
  * recordings stay readable. code_kb: mapped to be executed, which grows where code is made or loaded. anonymous_kb:
  * resident and no file's. talks: 1 where it has a network's connection with another process of the job. gpu_mb: memory
- * on all GPUs. */
+ * on all GPUs; gpu_busy_permille: of the time of one, summed over all. */
 #define STK_WATCH_PROCESS_FIELDS(X)                                                                                    \
     X(parent)                                                                                                          \
     X(start_ticks)                                                                                                     \
@@ -115,7 +115,8 @@
     X(code_kb)                                                                                                         \
     X(anonymous_kb)                                                                                                    \
     X(talks)                                                                                                           \
-    X(gpu_mb)
+    X(gpu_mb)                                                                                                          \
+    X(gpu_busy_permille)
 
 /* A thread of the job. is_active: it ran between the last two thorough readings, which are a second apart. is_asleep: 1
  * or 0, at this sample; -1: it was not looked at. peer: a process of the job that has the other end of the pipe that it

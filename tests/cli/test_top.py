@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pty
+import random
 import re
 import select
 import signal
@@ -49,7 +50,7 @@ def keys():
     """Processes are sorted and ended from the live view, the latter only after a question."""
     child = "import time; x = bytearray(120 << 20); time.sleep(60)"
     script = f"sleep 60 & python3 -c '{child}' & while :; do :; done"
-    job = subprocess.Popen(["sh", "-c", script], start_new_session=True)
+    job = subprocess.Popen(["sh", "-c", script], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     top = subprocess.Popen([STOKER, "top", str(job.pid), "--every", "1"], stdin=slave, stdout=slave, stderr=slave)
@@ -70,12 +71,12 @@ def keys():
         return None
 
     try:
-        until(rb"pid  name.*?\n *%d  sh" % job.pid)
+        until(rb"pid name.*?\n *%d sh" % job.pid)
         os.write(master, b"m")
-        until(rb"pid  name[^\n]*\n *\d+  python3")
+        until(rb"pid name[^\n]*\n *\d+ python3")
         os.write(master, b"p")
-        until(rb"pid  name[^\n]*\n *%d  sh" % job.pid)
-        sleeper = until(rb"\n *(\d+)  sleep ")
+        until(rb"pid name[^\n]*\n *%d sh" % job.pid)
+        sleeper = until(rb"\n *(\d+) sleep ")
         number = int(sleeper.group(1)) if sleeper else 0
         for answer, said in (b"n", rb"nothing was ended"), (b"y", rb"asked process %d to end" % number):
             os.write(master, b"k%d\r" % number)
@@ -147,8 +148,8 @@ def joined_gpus():
                    **{f"FAKE_NVML_{name}": str(value) for name, value in settings.items()})
         accepted(["devices", "--nvml", played], "processor", env=env)
         json.loads(accepted(["devices", "--nvml", played, "--json"], env=env).stdout)
-    for symbol in "nvmlInit_v2", "nvmlDeviceGetUUID":
-        done = accepted(["devices", "--nvml", played], "processor", env=dict(os.environ, FAKE_NVML_BLOCK=symbol))
+    for symbol in "nvmlInit_v2", "nvmlDeviceGetUUID", "nvmlDeviceGetTopologyCommonAncestor":
+        done = accepted(["devices", "--nvml", played], "processor", env=dict(os.environ, FAKE_NVML_BLOCK=symbol, FAKE_NVML_GPUS="2"))
         check("does not answer" in done.stderr, f"a driver that hangs in {symbol}: {done.stderr}")
     check("no '/nowhere.so'" in accepted(["devices", "--nvml", "/nowhere.so"], "processor").stderr, "a library that is not there is said")
 
@@ -178,6 +179,52 @@ def serves_gpus():
     process.send_signal(signal.SIGINT)
     check(process.wait(timeout=20) == 0, f"Ctrl-C ends it: {process.returncode}")
     refused(["top", "--serve", "0"], 1, "there is no GPU to tell of", env=dict(env, FAKE_NVML_GPUS="0"))
+    refused(["top", "--serve", "0"], 1, "driver does not answer", env=dict(env, FAKE_NVML_BLOCK="nvmlInit_v2"))
+    served_while_it_hangs(env)
+    hostile_gpu_names(env)
+
+
+def scrape(said):
+    with urllib.request.urlopen(said.split()[3].rstrip(";"), timeout=5) as answer:
+        return answer.read().decode()
+
+
+def served_while_it_hangs(env):
+    """A driver that stops to answer leaves no old numbers, the time of the last answer, and a server that ends."""
+    process = subprocess.Popen([STOKER, "top", "--serve", "0"], stdout=subprocess.PIPE, text=True,
+                               env=dict(env, FAKE_NVML_BLOCK="nvmlDeviceGetMemoryInfo", FAKE_NVML_LATE="1.5"))
+    said = process.stdout.readline()
+    check("DCGM_FI_DEV_GPU_UTIL" in scrape(said), "it answers at first")
+    text, until = "DCGM", time.time() + 30
+    while "DCGM" in text and time.time() < until:
+        text = scrape(said)
+        time.sleep(0.2)
+    read = re.search(r"^stoker_gpus_read_timestamp_seconds (\d+)$", text, re.M)
+    check("DCGM" not in text and read and 0 < time.time() - int(read.group(1)) < 60, f"no numbers, and since when: {text}")
+    process.send_signal(signal.SIGINT)
+    check(process.wait(timeout=20) == 0, f"Ctrl-C ends it: {process.returncode}")
+
+
+def hostile_gpu_names(env):
+    """Names that a driver may tell, drawn by number: lines stay lines, labels labels, and nothing steers a terminal."""
+    parts = ["\x1b[2J", "\x1b]0;x\x07", "\r", "\n", "\t", '"', "\\", "{", "}", "#", "<b>", "&amp;", "\x7f", "\x9b", "é", "漢", "🚀", "\u202e", "A", " ", "%s", "%n"]
+    for seed in range(12):
+        draw = random.Random(seed)
+        name = "".join(draw.choice(parts) for _ in range(draw.choice([1, 8, 30, 2000]))).encode()
+        if seed % 3 == 0:
+            name += bytes(draw.randrange(1, 256) for _ in range(40))  # no UTF-8
+        shown = accepted(["top", "--once"], "gpu 0", env=dict(os.environ, LD_LIBRARY_PATH="driver", FAKE_NVML_NAME=name)).stdout
+        check(not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", shown), f"seed {seed}: harmless in top: {shown!r}")
+        check(all(len(line) < 80 for line in shown.splitlines()), f"seed {seed}: 80 columns: {shown}")
+        process = subprocess.Popen([STOKER, "top", "--serve", "0"], stdout=subprocess.PIPE, text=True,
+                                   env=dict(env, FAKE_NVML_NAME=name))
+        text = scrape(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=20)
+        lines = text.removesuffix("\n").split("\n")
+        good = re.compile(r'# (HELP|TYPE) [A-Z_a-z]+ .*|\w+(\{\w+="([^"\\\n]|\\[\\"n])*"(,\w+="([^"\\\n]|\\[\\"n])*")*\})? [-0-9.e+]+')
+        bad = [line for line in lines if not good.fullmatch(line)]
+        check(not bad and len(lines) > 20, f"seed {seed}: Prometheus text: {bad}")
 
 
 def once_shows_pressure():

@@ -19,7 +19,7 @@
  * FAKE_NVML_BLOCK   the name of a call that never returns, as with a driver that hangs
  * FAKE_NVML_FAIL    names of calls, separated by commas, that say "not supported"; "all"
  * FAKE_NVML_CODE    what they say instead, a number
- * FAKE_NVML_LATE    seconds after which they begin to fail; 0
+ * FAKE_NVML_LATE    seconds after which they begin to fail, or never to return; 0
  * FAKE_NVML_NAME    what the GPUs are called
  * FAKE_NVML_JUNK    1: numbers that no GPU has
  */
@@ -77,19 +77,24 @@ static double setting(const char *name, double default_value)
     return text ? atof(text) : default_value;
 }
 
-static int fails(const char *symbol)
+/* Whether that many seconds are over since the first call. */
+static int is_late(void)
 {
     static int64_t begin_ns;
-    const char *list = getenv("FAKE_NVML_FAIL");
     if (!begin_ns) begin_ns = now_ns();
-    if ((double)(now_ns() - begin_ns) < 1e9 * setting("FAKE_NVML_LATE", 0)) return 0;
-    return list && (!strcmp(list, "all") || strstr(list, symbol));
+    return (double)(now_ns() - begin_ns) >= 1e9 * setting("FAKE_NVML_LATE", 0);
+}
+
+static int fails(const char *symbol)
+{
+    const char *list = getenv("FAKE_NVML_FAIL");
+    return is_late() && list && (!strcmp(list, "all") || strstr(list, symbol));
 }
 
 static void block(const char *symbol)
 {
     const char *name = getenv("FAKE_NVML_BLOCK");
-    while (name && !strcmp(name, symbol))
+    while (is_late() && name && !strcmp(name, symbol))
         pause();
 }
 

@@ -171,6 +171,7 @@ static void test_words(void **state)
     assert_int_equal(stk_watch_parse_openmp(maps, code, 2), 2);
     assert_true(code[0].begin == 0x7f20 && code[0].end == 0x7f80 && code[1].begin == 0x7fb0);
     assert_int_equal(stk_watch_parse_openmp("", code, 2), 0);
+    assert_int_equal(stk_watch_parse_openmp("1-2 r-xp 0 0:0 9 /x/libgomp.so", code, 2), 1);
     assert_int_equal(stk_watch_parse_ras("#0-0 MISMATCH\n  26 ranks have launched up to operation 6650\n"
                                          "  1 rank has launched up to operation 6649:\n  Rank 3 -- GPU 0 managed by\n"),
                      3);

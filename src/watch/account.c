@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "watch/roles.h"
+
 int64_t stk_watch_find_driver(stk_watch_history *history, const stk_watch_sample *now, int64_t trainer)
 {
     for (size_t i = 0; i < now->threads.n; i++) {
@@ -77,24 +79,14 @@ static void add_beside(stk_watch_history *history, stk_watch_row *row, const stk
     if (t->wait == STK_WATCH_WAIT_FILE_LOCK) row->beside_file_lock = 1;
 }
 
-/* A child of the driver that has worked: what its first thread does. */
-static void add_worker(stk_watch_row *row, const stk_watch_thread *t, const stk_watch_thread *old)
-{
-    bool input = t->wait == STK_WATCH_WAIT_DISK || t->wait == STK_WATCH_WAIT_REMOTE || t->wait == STK_WATCH_WAIT_NET ||
-                 t->wait == STK_WATCH_WAIT_SLEEP || t->wait == STK_WATCH_WAIT_FILE_LOCK;
-    row->n_fed++;
-    row->worker_runs += share_of(old->cpu_us, t->cpu_us, row->length_s);
-    row->worker_ready += share_of(old->waited_us, t->waited_us, row->length_s);
-    row->worker_input += t->is_asleep == 1 && input;
-}
-
 static void clear(stk_watch_row *row)
 {
     row->drive_disk = row->drive_write = row->drive_remote = row->drive_net = row->drive_pipe = row->drive_output = 0;
     row->drive_lock = row->drive_file_lock = row->drive_child = row->drive_timer = row->drive_other = row->outside = 0;
     row->beside_busy = row->beside_top = row->beside_net = row->beside_disk = row->beside_timer = row->turns = 0;
     row->beside_file_lock = row->beside_ready = row->beside_own = row->beside_remote = row->drive_device = 0;
-    row->worker_runs = row->worker_ready = row->worker_input = row->n_fed = 0;
+    row->n_fed = 0;
+    stk_watch_roles_clear(row);
 }
 
 void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const stk_watch_sample *now, int64_t driver)
@@ -116,6 +108,7 @@ void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const
     clear(row);
     if (is_asleep) *field_of(row, wait) = 1;
     if (is_asleep && wait == STK_WATCH_WAIT_PIPE_IN) row->outside = main->peer == 0;
+    stk_watch_roles_add(history, row, now, main, before, driver);
     if (main->word >= 0 && is_shared_word(history, main)) row->turns = 1;
     for (size_t i = 0; i < now->threads.n; i++) {
         const stk_watch_thread *t = stk_watch_thread_at(now, i),
@@ -123,11 +116,7 @@ void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const
         if (t->id == driver || !old || old->cpu_us < 0) continue;
         add_beside(history, row, t, old, t->process == driver);
         const stk_watch_process *p = t->id == t->process ? stk_watch_list_find(&now->processes, t->process) : NULL;
-        if (p && p->parent == driver && p->cpu_us > 20000) add_worker(row, t, old);
-    }
-    if (row->n_fed > 0) {
-        row->worker_runs /= row->n_fed;
-        row->worker_ready /= row->n_fed;
-        row->worker_input /= row->n_fed;
+        if (p && p->parent == driver && p->cpu_us > 20000) row->n_fed++;
+        stk_watch_roles_add(history, row, now, t, old, driver);
     }
 }

@@ -78,10 +78,7 @@
     X(beside_timer)                                                                                                    \
     X(beside_file_lock)                                                                                                \
     X(turns)        /* 1: threads wait for a lock that they take turns at */                                           \
-    X(worker_runs)  /* of a worker's first thread, on average over workers: on a core */                               \
-    X(worker_ready) /* waits for a core */                                                                             \
-    X(worker_input) /* sleeps for a disk, a network or a timer */                                                      \
-    X(n_fed)        /* such workers */                                                                                 \
+    X(n_fed)        /* children of the driver that have worked */                                                      \
     X(unseen)       /* cores of children too short-lived to be seen */                                                 \
     X(huge_faults)  /* pages of 2 MB a second, whole machine */                                                        \
     X(own_mb)       /* resident, without what is a file's where that is known */                                       \
@@ -105,20 +102,62 @@
     X(lagging_rank) /* 1: NCCL says that there is one */                                                               \
     X(late_rank)    /* its number */
 
+/* What a thread is for: the one that drives the step; others of its process; threads of processes that this one has
+ * started, and of the job's other ones; and those, wherever they are, that write files. */
+typedef enum stk_watch_role {
+    STK_WATCH_ROLE_DRIVER,
+    STK_WATCH_ROLE_HELPERS,
+    STK_WATCH_ROLE_WORKERS,
+    STK_WATCH_ROLE_FEEDERS,
+    STK_WATCH_ROLE_WRITERS,
+    STK_WATCH_ROLES
+} stk_watch_role;
+
+/* What it is at. It sleeps from DISK on. */
+typedef enum stk_watch_state {
+    STK_WATCH_STATE_USER,
+    STK_WATCH_STATE_FAULTS,
+    STK_WATCH_STATE_SYSTEM,
+    STK_WATCH_STATE_READY,
+    STK_WATCH_STATE_DISK,
+    STK_WATCH_STATE_WRITE,
+    STK_WATCH_STATE_REMOTE,
+    STK_WATCH_STATE_NET,
+    STK_WATCH_STATE_PIPE,
+    STK_WATCH_STATE_OUTPUT,
+    STK_WATCH_STATE_LOCK,
+    STK_WATCH_STATE_FILE_LOCK,
+    STK_WATCH_STATE_CHILD,
+    STK_WATCH_STATE_TIMER,
+    STK_WATCH_STATE_DEVICE,
+    STK_WATCH_STATE_OTHER,
+    STK_WATCH_STATES
+} stk_watch_state;
+
 #define X(name) double name;
+/* Doubles only. */
 typedef struct stk_watch_row {
     double at_s, length_s; /* of its end */
     STK_WATCH_ROW_FIELDS(X)
+    double role_threads[STK_WATCH_ROLES]; /* sums over the threads of a role: roles.h */
+    double role_faults[STK_WATCH_ROLES];  /* pages a second */
+    double role[STK_WATCH_ROLES][STK_WATCH_STATES];
 } stk_watch_row;
 #undef X
 
-enum { STK_WATCH_ROWS = 8192, STK_WATCH_CREDITS = 64, STK_WATCH_WORDS = 16 };
+enum { STK_WATCH_ROWS = 8192, STK_WATCH_CREDITS = 64, STK_WATCH_WORDS = 16, STK_WATCH_WRITERS = 16 };
 
 /* A lock that a thread has waited for with a limit, and whether another one has, too. */
 typedef struct stk_watch_word {
     int64_t process, word, thread;
     bool is_shared;
 } stk_watch_word;
+
+/* A thread of the driving process that waited for files to be written, and how often that was seen. */
+typedef struct stk_watch_writer {
+    int64_t thread;
+    int n; /* 0: none */
+} stk_watch_writer;
 
 /* What processes that are gone had when they were seen last: their parents' counters grow by it once they are waited
  * for, and it has been counted already. */
@@ -138,6 +177,8 @@ typedef struct stk_watch_history {
     int64_t drives_pid; /* whose first thread drives the step, by the last sample; 0: none yet */
     stk_watch_word word[STK_WATCH_WORDS];
     int n_words;
+    stk_watch_writer writer[STK_WATCH_WRITERS];
+    int n_writers;
     stk_watch_credit credit[STK_WATCH_CREDITS];
     int n_credits;
     double n_gpus;

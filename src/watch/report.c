@@ -38,6 +38,7 @@ void stk_watch_report_wrap(int width, const char *label, const char *text, stk_t
     stk_text_add(out, "  %-9s ", label);
     for (const char *p = text + strspn(text, " "); *p; p += strspn(p, " ")) {
         int n = (int)strcspn(p, " ");
+        if (!strncmp(p + n, " %", 2)) n += 2 + (int)strcspn(p + n + 2, " "); /* "80 %" is one word */
         if (n_words > 0 && at + 1 + n > width) {
             stk_text_add(out, "\n%*s", INDENT + hang, "");
             at = INDENT + hang;

@@ -21,7 +21,7 @@ typedef struct stk_watch_report {
 void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out);
 
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out);
-/* One object: verdicts, signals, missing, framework, command, length_s, overhead, total_mb, exit_code, signal. */
+/* One object: verdicts, signals, roles, missing, framework, command, length_s, overhead, total_mb, exit_code, signal. */
 void stk_watch_report_json(const stk_watch_report *report, stk_text *out);
 /* One page that needs no network. */
 /* How a page begins, which tells it from others. */
@@ -32,7 +32,7 @@ void stk_watch_report_line(const stk_watch_report *report, stk_text *out);
 
 /* The process whose first thread drives the step, and its name, "" where it is not known; 0: none was found. */
 int64_t stk_watch_report_driver(const stk_watch_report *report, const char **name);
-/* Tells the account line by line: the label ("driver", "account", "workers", "helpers") and the text, both for the time
+/* Tells the account line by line: the label ("driver", "account", or a role) and the text, both for the time
  * of the call. Nothing where nobody drives. False: out of memory. */
 typedef void stk_watch_tell_line(void *user, const char *label, const char *text);
 bool stk_watch_account_tell(const stk_watch_report *report, stk_watch_tell_line *tell, void *user);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "watch/report.h"
+#include "watch/roles.h"
 
 int64_t stk_watch_report_driver(const stk_watch_report *report, const char **name)
 {
@@ -20,15 +21,43 @@ int64_t stk_watch_report_driver(const stk_watch_report *report, const char **nam
     return driver;
 }
 
-static void tell_driver(const stk_watch_report *report, stk_watch_tell_line *tell, void *user)
+/* "computes 80 %, lock 20 %": what one thread of a role is at. */
+static void add_parts(const double share[STK_WATCH_STATES], stk_text *line)
 {
-    char line[200];
+    for (int k = 0, n = 0; k < STK_WATCH_STATES; k++)
+        if (share[k] >= 0.005)
+            stk_text_add(line, "%s%s %.0f %%", n++ ? ", " : "", stk_watch_state_text((stk_watch_state)k), 100 * share[k]);
+}
+
+static bool tell_driver(const stk_watch_report *report, stk_watch_tell_line *tell, void *user)
+{
     const char *name;
+    stk_text line = {0};
     int64_t driver = stk_watch_report_driver(report, &name);
-    if (driver <= 0) return;
-    snprintf(line, sizeof(line), "process %" PRId64 "%s%.100s%s: its first thread drives the step", driver,
-             name[0] ? " (" : "", name, name[0] ? ")" : "");
-    tell(user, "driver", line);
+    if (driver <= 0) return true;
+    stk_text_add(&line, "process %" PRId64 "%s%.100s%s: its first thread drives the step", driver, name[0] ? " (" : "",
+                 name, name[0] ? ")" : "");
+    if (report->signals.role_threads[STK_WATCH_ROLE_DRIVER] > 0) {
+        stk_text_add(&line, "; ");
+        add_parts(report->signals.role[STK_WATCH_ROLE_DRIVER], &line);
+    }
+    bool good = !line.failed;
+    if (good) tell(user, "driver", stk_text_get(&line));
+    stk_text_free(&line);
+    return good;
+}
+
+/* Who has the cores that it waits for: the quota by how often it stops the job, the rest by who works on them. */
+static void add_ready(const double *x, stk_text *line)
+{
+    double quota = x[STK_WATCH_throttled] > 0.05 ? fmin(1, x[STK_WATCH_throttled]) : 0;
+    double others = fmax(0, x[STK_WATCH_contention] * x[STK_WATCH_machine_cores]),
+           own = fmax(0, x[STK_WATCH_cores] - x[STK_WATCH_by_compute] - x[STK_WATCH_by_kernel] - x[STK_WATCH_by_faults]);
+    if (!(x[STK_WATCH_by_ready] >= 0.05) || !(own + others > 0)) return;
+    double scale = 100 * x[STK_WATCH_by_ready] * (1 - quota) / (own + others);
+    stk_text_add(line, " (the job's own threads %.0f %%, other programs %.0f %%", scale * own, scale * others);
+    if (quota > 0) stk_text_add(line, ", quota %.0f %%", 100 * x[STK_WATCH_by_ready] * quota);
+    stk_text_add(line, ")");
 }
 
 /* Where the driving thread's time went, all of it. */
@@ -62,7 +91,9 @@ static bool tell_account(const stk_watch_report *report, stk_watch_tell_line *te
     int n = 0;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         double share = report->signals.value[parts[i].signal];
-        if (share >= 0.005) stk_text_add(&line, "%s%s %.0f %%", n++ ? ", " : "", parts[i].name, 100 * share);
+        if (!(share >= 0.005)) continue;
+        stk_text_add(&line, "%s%s %.0f %%", n++ ? ", " : "", parts[i].name, 100 * share);
+        if (parts[i].signal == STK_WATCH_by_ready) add_ready(report->signals.value, &line);
     }
     bool good = !line.failed;
     if (good) tell(user, "account", stk_text_get(&line));
@@ -70,35 +101,34 @@ static bool tell_account(const stk_watch_report *report, stk_watch_tell_line *te
     return good;
 }
 
-/* What the driver's workers are at, and how much is done by other threads of its process. */
-static void tell_roles(const stk_watch_report *report, stk_watch_tell_line *tell, void *user)
+/* What all others are at that work or feed, by what they are for. */
+static bool tell_roles(const stk_watch_report *report, stk_watch_tell_line *tell, void *user)
 {
-    const double *x = report->signals.value;
-    char line[300];
-    if (x[STK_WATCH_fed] >= 0.5) {
-        snprintf(line, sizeof(line),
-                 "%.0f processes; each works %.0f %%, waits for a core %.0f %%, sleeps for input %.0f %%, for room or "
-                 "orders %.0f %% of the time",
-                 x[STK_WATCH_fed], 100 * x[STK_WATCH_worker_runs], 100 * x[STK_WATCH_worker_ready],
-                 100 * x[STK_WATCH_worker_input],
-                 100 * fmax(0, 1 - x[STK_WATCH_worker_runs] - x[STK_WATCH_worker_ready] - x[STK_WATCH_worker_input]));
-        tell(user, "workers", line);
+    static const char *const whose[STK_WATCH_ROLES] = {
+        [STK_WATCH_ROLE_HELPERS] = "of the driving process",
+        [STK_WATCH_ROLE_WORKERS] = "of processes that it has started",
+        [STK_WATCH_ROLE_FEEDERS] = "of the job's other processes",
+        [STK_WATCH_ROLE_WRITERS] = "that write files",
+    };
+    double spins = report->signals.value[STK_WATCH_spins];
+    for (int role = STK_WATCH_ROLE_HELPERS; role < STK_WATCH_ROLES; role++) {
+        double n = report->signals.role_threads[role];
+        stk_text line = {0};
+        if (!(n >= 0.5) || report->signals.role[role][STK_WATCH_STATE_OTHER] > 0.99) continue;
+        stk_text_add(&line, "%.0f thread%s %s; each: ", n, n < 1.5 ? "" : "s", whose[role]);
+        add_parts(report->signals.role[role], &line);
+        if (role == STK_WATCH_ROLE_HELPERS && spins >= 0.05)
+            stk_text_add(&line, "; on %.1f cores OpenMP's spin while they wait for work", spins);
+        bool good = !line.failed;
+        if (good) tell(user, stk_watch_role_name((stk_watch_role)role), stk_text_get(&line));
+        stk_text_free(&line);
+        if (!good) return false;
     }
-    if (x[STK_WATCH_helpers] >= 0.05) {
-        int n =
-            snprintf(line, sizeof(line), "other threads of the driving process want %.1f cores", x[STK_WATCH_helpers]);
-        if (x[STK_WATCH_spins] >= 0.05)
-            snprintf(line + n, sizeof(line) - (size_t)n, "; on %.1f of these OpenMP's spin while they wait for work",
-                     x[STK_WATCH_spins]);
-        tell(user, "helpers", line);
-    }
+    return true;
 }
 
 bool stk_watch_account_tell(const stk_watch_report *report, stk_watch_tell_line *tell, void *user)
 {
     if (!(report->signals.value[STK_WATCH_account] > 0.5)) return true;
-    tell_driver(report, tell, user);
-    if (!tell_account(report, tell, user)) return false;
-    tell_roles(report, tell, user);
-    return true;
+    return tell_driver(report, tell, user) && tell_account(report, tell, user) && tell_roles(report, tell, user);
 }

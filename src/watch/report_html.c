@@ -40,9 +40,11 @@ void stk_watch_report_html(const stk_watch_report *report, stk_text *out)
                                                        : "no rule holds");
     for (int i = 0; i < report->n_verdicts; i++)
         stk_watch_page_verdict(report, i, out);
-    stk_text_add(out, "<table>");
-    if (!stk_watch_account_tell(report, add_line, out)) out->failed = true;
-    stk_text_add(out, "</table>\n");
+    if (report->signals.value[STK_WATCH_account] > 0.5) {
+        stk_text_add(out, "<table>");
+        if (!stk_watch_account_tell(report, add_line, out)) out->failed = true;
+        stk_text_add(out, "</table>\n");
+    }
     if (report->held.n_lines > 0) {
         stk_text_add(out, "<h2>What held the driving thread, of %d stacks</h2><ul>", report->held.n_stacks);
         for (int i = 0; i < report->held.n_lines; i++) {

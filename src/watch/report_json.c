@@ -3,6 +3,7 @@
 
 #include "watch/own.h"
 #include "watch/report.h"
+#include "watch/roles.h"
 
 void stk_watch_json_text(stk_text *out, const char *text)
 {
@@ -113,6 +114,20 @@ static void add_totals(const stk_watch_history *history, stk_text *out)
                  read, put, sent);
 }
 
+static void add_roles(const stk_watch_signals *signals, stk_text *out)
+{
+    stk_text_add(out, ", \"roles\": {");
+    for (int role = 0, n = 0; role < STK_WATCH_ROLES; role++) {
+        if (!(signals->role_threads[role] > 0)) continue;
+        stk_text_add(out, "%s\"%s\": {\"threads\": %.4g", n++ ? ", " : "",
+                     stk_watch_role_name((stk_watch_role)role), signals->role_threads[role]);
+        for (int k = 0; k < STK_WATCH_STATES; k++)
+            stk_text_add(out, ", \"%s\": %.4f", stk_watch_state_name((stk_watch_state)k), signals->role[role][k]);
+        stk_text_add(out, "}");
+    }
+    stk_text_add(out, "}");
+}
+
 void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
 {
     stk_text_add(out, "{\"verdicts\": [");
@@ -137,6 +152,7 @@ void stk_watch_report_json(const stk_watch_report *report, stk_text *out)
         stk_watch_json_text(out, driver);
         stk_text_add(out, "}");
     }
+    add_roles(&report->signals, out);
     stk_watch_own own;
     if (stk_watch_own_get(report->facts, &own))
         stk_text_add(out, ", \"own\": {\"input\": %.4f, \"host\": %.4f, \"launch\": %.4f, \"compute\": %.4f}",

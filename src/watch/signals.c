@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "watch/own.h"
+#include "watch/roles.h"
 
 enum { LONGEST_LAG = 512, MOST_SWING = 4096 };
 
@@ -298,10 +299,6 @@ static void find_cores(const stk_watch_span *s, double *out)
         fmax(0, stk_watch_mean(s, FIELD(machine_busy)) - out[STK_WATCH_cores]) / out[STK_WATCH_machine_cores];
     out[STK_WATCH_throttled] = stk_watch_mean(s, FIELD(throttled));
     out[STK_WATCH_fed] = stk_watch_mean(s, FIELD(n_fed));
-    out[STK_WATCH_worker_runs] = stk_watch_mean(s, FIELD(worker_runs));
-    out[STK_WATCH_worker_ready] = stk_watch_mean(s, FIELD(worker_ready));
-    out[STK_WATCH_worker_input] = stk_watch_mean(s, FIELD(worker_input));
-    out[STK_WATCH_helpers] = stk_watch_mean(s, FIELD(beside_own));
     out[STK_WATCH_shared_threads] = stk_watch_mean(s, FIELD(shared_threads));
     out[STK_WATCH_trainer] = stk_watch_mean(s, FIELD(trainer));
     out[STK_WATCH_trainer_fill] = stk_watch_fill(s, FIELD(trainer));
@@ -336,6 +333,16 @@ static void find_data(const stk_watch_span *s, double *out)
     out[STK_WATCH_memory_full] = stk_watch_most(s, FIELD(memory_full));
 }
 
+static void find_roles(const stk_watch_span *s, stk_watch_signals *out)
+{
+    for (int role = 0; role < STK_WATCH_ROLES; role++)
+        out->role_threads[role] = stk_watch_role_mean(s, (stk_watch_role)role, out->role[role]);
+    const double *share = out->role[STK_WATCH_ROLE_WORKERS];
+    if (out->role_threads[STK_WATCH_ROLE_WORKERS] > 0)
+        out->value[STK_WATCH_worker_runs] =
+            share[STK_WATCH_STATE_USER] + share[STK_WATCH_STATE_FAULTS] + share[STK_WATCH_STATE_SYSTEM];
+}
+
 void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_signals *out)
 {
     const char *exit_text = stk_watch_facts_get(facts, "exit", 0);
@@ -352,6 +359,7 @@ void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_fa
     find_data(&s, out->value);
     find_growth(history, out->value);
     stk_watch_account_sum(&s, facts, out->value);
+    find_roles(&s, out);
     find_stuck(history, &s, most_moved(exit_text), out->value);
     double n_allowed = out->value[STK_WATCH_allowed_share] * out->value[STK_WATCH_machine_cores];
     out->value[STK_WATCH_spare] = out->value[STK_WATCH_by_compute] * (1 - 1 / fmax(1, n_allowed));

@@ -116,9 +116,6 @@
     X(own_threads, "", "%s threads of the job want each core")                                                         \
     X(fed, "", "%s processes feed the driving one")                                                                    \
     X(worker_runs, "%", "each works %s of the time")                                                                   \
-    X(worker_ready, "%", "each waits for a core %s of the time")                                                       \
-    X(worker_input, "%", "each sleeps for a disk, a network or a timer %s of the time")                                \
-    X(helpers, "cores", "other threads of the driving process want %s")                                                \
     X(ended, "", "the job ended by itself: %s (1: yes)")                                                               \
     X(ranks, "", "%s ranks, which are connected with each other")                                                      \
     X(rank_most, "%", "the busiest rank works %s of the time")                                                         \
@@ -137,6 +134,8 @@ typedef struct stk_watch_signals {
     double value[STK_WATCH_SIGNALS]; /* NaN: not known */
     double begin_s, end_s;           /* of the part that counts */
     bool idle_by_run;                /* idle is the run's own word, of all its time */
+    /* Threads of each role, and each part of the time of one of them: roles.h. */
+    double role_threads[STK_WATCH_ROLES], role[STK_WATCH_ROLES][STK_WATCH_STATES];
 } stk_watch_signals;
 
 const char *stk_watch_signal_name(stk_watch_signal signal);

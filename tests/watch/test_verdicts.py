@@ -125,7 +125,11 @@ def accounts():
     """Parts of an account are of one whole, and too short a time gives no verdict."""
     n = 0
     for name in sorted(os.listdir(f"{HERE}/recordings")):
-        signals = watch("--replay", f"{HERE}/recordings/{name}")["signals"]
+        report = watch("--replay", f"{HERE}/recordings/{name}")
+        signals = report["signals"]
+        for role, parts in report["roles"].items():
+            sum_of = sum(x for key, x in parts.items() if key != "threads")
+            check(abs(sum_of - 1) < 0.01 and min(parts.values()) >= 0, f"{name}, {role}: {parts}")
         parts = [x for key, x in signals.items() if key.startswith("by_")]
         if signals["account"] == 1:
             n += 1
@@ -133,6 +137,14 @@ def accounts():
         else:
             check(not parts, f"{name}: an account of what was not looked at")
     check(n >= 5, f"{n} recordings have an account")
+    # Of two workers of a DataLoader; of threads more than cores; and of ranks, where the one that drives waits for others.
+    roles = {name: watch("--replay", f"{HERE}/recordings/{name}.rec")["roles"]
+             for name in ("input-cpu.torch", "oversubscription.barrier", "python-gil.gpu", "straggler.gloo", "input-network.http")}
+    check(roles["input-cpu.torch"]["workers"]["user"] > 0.3, f"workers: {roles['input-cpu.torch']}")
+    check(roles["oversubscription.barrier"]["helpers"]["threads"] == 15, f"helpers: {roles['oversubscription.barrier']}")
+    check(roles["python-gil.gpu"]["driver"]["lock"] > 0.8, f"a lock: {roles['python-gil.gpu']}")
+    check(roles["input-network.http"]["driver"]["network"] > 0.6, f"a network: {roles['input-network.http']}")
+    check(roles["straggler.gloo"]["feeders"]["threads"] > 2, f"other ranks: {roles['straggler.gloo']}")
     text = subprocess.run([f"{BUILD}/stoker-watch", "--replay", f"{HERE}/recordings/asleep.timer.rec"], capture_output=True, text=True).stdout
     check("could be 2.8 to more than 10 times as fast" in text, f"a number that rests on what little is left: {text}")
     with open(f"{HERE}/recordings/asleep.timer.rec") as f:
@@ -168,6 +180,39 @@ def live_accounts():
         # Where its threads waited for cores that others had, that is right, too.
         others = said[job["seed"]][0] == "cpu-contention" and quiet.waiting(f"{folder}/{job['seed']}.rec") > 0.1
         check(others, f"{job}: {said[job['seed']]}")
+
+
+WRITER = """
+import os, subprocess, sys, threading, time
+def save(path, n):
+    end, data = time.time() + 6, bytes(4 << 20)
+    with open(path, "wb") as f:
+        while time.time() < end:
+            f.seek(0)
+            f.write(data)
+            os.fsync(f.fileno())
+            time.sleep(n)
+if len(sys.argv) > 2:
+    save(sys.argv[1], 0.2)
+    sys.exit()
+child = subprocess.Popen([sys.executable, __file__, sys.argv[1] + ".child", "child"])
+feeder = subprocess.Popen([sys.executable, "-c", "import time; end = time.time() + 6\\nwhile time.time() < end: sum(range(99999)); time.sleep(0.005)"])
+end = time.time() + 6
+while time.time() < end:
+    sum(range(99999))
+child.wait()
+feeder.wait()
+"""
+
+
+def live_roles():
+    """A process that computes, one that it started and that works, and one that writes: each has the role that it plays."""
+    with open(f"{WORK}/writer.py", "w") as f:
+        f.write(WRITER)
+    roles = watch("--interval", "50", "--", sys.executable, f"{WORK}/writer.py", f"{WORK}/written")["roles"]
+    check(roles["driver"]["user"] + roles["driver"]["ready"] > 0.7, f"it computes: {roles}")
+    check(roles.get("workers", {}).get("threads", 0) >= 0.9, f"one works for it: {roles}")
+    check(roles.get("writers", {}).get("threads", 0) > 0.3 and roles["writers"]["user"] < 0.5, f"one writes: {roles}")
 
 
 def live():
@@ -292,6 +337,7 @@ shares()
 accounts()
 remedies()
 live_accounts()
+live_roles()
 live()
 failing_calls()
 odd_gpus()

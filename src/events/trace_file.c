@@ -24,7 +24,7 @@ typedef struct writer {
 
 static const char *const categories[] = {
     [STK_TRACE_STEP] = "user_annotation", [STK_TRACE_INPUT] = "input",           [STK_TRACE_DATA] = "data",
-    [STK_TRACE_HOST] = "cpu_op",          [STK_TRACE_LAUNCH] = "cuda_runtime", /* Kineto's word for any launch */
+    [STK_TRACE_HOST] = "cpu_op",          [STK_TRACE_LAUNCH] = "cuda_runtime",
     [STK_TRACE_KERNEL] = "kernel",        [STK_TRACE_CHECKPOINT] = "checkpoint", [STK_TRACE_COUNTER] = "counter",
 };
 
@@ -71,7 +71,8 @@ static void add_event(writer *w, const stk_trace_event *event)
                      event->name, w->process, microseconds(w, event->begin_ns), event->value);
         return;
     case STK_TRACE_LAUNCH:
-        begin_slice(w, event, w->process, w->thread, event->name);
+        /* By Kineto's word for any launch, which readers count. */
+        begin_slice(w, event, w->process, w->thread, "cudaLaunchKernel");
         stk_text_add(&w->out, "\"correlation\":%" PRId64 ",\"External id\":%" PRId64 "}}", event->value, event->value);
         return;
     case STK_TRACE_STEP:

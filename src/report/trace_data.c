@@ -95,6 +95,7 @@ static void read_event(reader *r, const json_t *event)
     s.what.kind = find_kind(category, s.what.name);
     s.is_kernel = !strcmp(category, "kernel");
     s.is_launch = !strcmp(category, "cuda_runtime");
+    if (s.is_launch) s.what.name = "launch";
     s.number = read_number(event, "args.correlation");
     if (!strcmp(category, "user_annotation")) {
         data->step[data->n_steps++] = (stk_traced_step){s.what.begin_ns, s.what.end_ns, s.what.name};

@@ -83,6 +83,7 @@ static bool tell_account(const stk_watch_report *report, stk_watch_tell_line *te
                  {STK_WATCH_by_workers, "for workers"},
                  {STK_WATCH_by_turns, "turns with other threads"},
                  {STK_WATCH_by_balance, "waits for threads that share its work"},
+                 {STK_WATCH_by_pool, "for its own threads, which compute or prepare data"},
                  {STK_WATCH_by_outside, "pipe from outside"},
                  {STK_WATCH_by_children, "short-lived children"},
                  {STK_WATCH_by_compiling, "compilers"},

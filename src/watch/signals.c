@@ -358,6 +358,9 @@ void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_fa
     find_cores(&s, out->value);
     find_data(&s, out->value);
     find_growth(history, out->value);
+    /* What is compiled is kept: its growth is recompiling's, unless memory ends soon. */
+    if (out->value[STK_WATCH_code_growing] > 0.5 && out->value[STK_WATCH_full_in_s] > 600)
+        out->value[STK_WATCH_full_in_s] = NAN;
     stk_watch_account_sum(&s, facts, out->value);
     find_roles(&s, out);
     find_stuck(history, &s, most_moved(exit_text), out->value);

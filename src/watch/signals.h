@@ -109,6 +109,7 @@
     X(by_workers, "%", "for several that work in %s")                                                                  \
     X(by_turns, "%", "threads that take turns hold it in %s")                                                          \
     X(by_balance, "%", "threads that share its work wait for each other in %s")                                        \
+    X(by_pool, "%", "it waits for threads of its own process, which compute or prepare data, in %s")                   \
     X(by_outside, "%", "for a pipe that no process of the job fills in %s")                                            \
     X(by_children, "%", "for children that run for a moment in %s")                                                    \
     X(by_compiling, "%", "compilers work in about %s")                                                                 \

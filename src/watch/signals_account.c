@@ -225,16 +225,36 @@ static void add_balance(const stk_watch_span *s, double runs, double *out)
     }
 }
 
+/* JAX and TensorFlow compute on threads that their first one waits for, where there is no GPU; threads of the same process
+ * that prepare data look alike from outside. */
+static void add_pool(const stk_watch_span *s, const stk_watch_facts *facts, double *out)
+{
+    static const char *const names[] = {"jax", "tensorflow", "keras"};
+    const stk_watch_signal from[] = {STK_WATCH_by_thread, STK_WATCH_by_workers};
+    const char *framework = stk_watch_facts_get(facts, "framework", 0);
+    double own = stk_watch_mean(s, FIELD(beside_own)), all = stk_watch_mean(s, FIELD(beside_busy));
+    bool is_one = false;
+    for (int i = 0; i < 3; i++)
+        is_one = is_one || (framework && !strcmp(framework, names[i]));
+    if (!is_one || !(own > 0)) return;
+    for (int i = 0; i < 2; i++) {
+        double share = fmin(1, own / all);
+        out[STK_WATCH_by_pool] += share * out[from[i]];
+        out[from[i]] *= 1 - share;
+    }
+}
+
 /* Compilers as children, or code that is made in the process itself all the time. How much of the work that is cannot
  * be seen: half of it is taken. */
 static void add_compiling(stk_watch_signal work, double *out)
 {
     const stk_watch_signal from[] = {STK_WATCH_by_children, STK_WATCH_by_thread, STK_WATCH_by_workers,
-                                     STK_WATCH_by_unknown};
+                                     STK_WATCH_by_pool, STK_WATCH_by_unknown};
     bool are_seen = out[STK_WATCH_compiling] > 0.1, is_made = out[STK_WATCH_code_growing] > 0.5;
     double moved = 0;
-    for (int i = 0; i < 4 && (are_seen || is_made); i++) {
-        double share = are_seen || from[i] == STK_WATCH_by_children ? 1 : from[i] == work ? 0.5 : 0;
+    for (int i = 0; i < 5 && (are_seen || is_made); i++) {
+        bool may_be = from[i] == work || from[i] == STK_WATCH_by_pool;
+        double share = are_seen || from[i] == STK_WATCH_by_children ? 1 : may_be ? 0.5 : 0;
         moved += share * out[from[i]];
         out[from[i]] *= 1 - share;
     }
@@ -261,7 +281,7 @@ static void add_writing(stk_watch_signal work, double whole, double *out)
     }
 }
 
-static void add_cores(const stk_watch_span *s, double *out)
+static void add_cores(const stk_watch_span *s, const stk_watch_facts *facts, double *out)
 {
     double x[STATES], runs;
     for (int k = 0; k < STATES; k++)
@@ -278,6 +298,7 @@ static void add_cores(const stk_watch_span *s, double *out)
     add_states(s, x, 1, out);
     if (!faults) add_writing(STK_WATCH_by_kernel, system, out);
     add_balance(s, runs, out);
+    add_pool(s, facts, out);
     add_compiling(STK_WATCH_by_compute, out);
 }
 
@@ -316,5 +337,5 @@ void stk_watch_account_sum(const stk_watch_span *s, const stk_watch_facts *facts
     else if (s->has_gpu)
         add_gpu(s, out);
     else if (!s->main_computes)
-        add_cores(s, out);
+        add_cores(s, facts, out);
 }

@@ -20,7 +20,8 @@ from hta.trace_analysis import TraceAnalysis
 a = TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="")
 idle = a.get_temporal_breakdown(visualize=False).iloc[0]
 _, kernels = a.get_gpu_kernel_breakdown(visualize=False, num_kernels=1000)
-print(json.dumps({"compute": float(idle["compute_time(us)"]), "all": float(idle["kernel_time(us)"]),
+launches = a.get_cuda_kernel_launch_stats(ranks=[0], visualize=False)[0]
+print(json.dumps({"launches": len(launches), "compute": float(idle["compute_time(us)"]), "all": float(idle["kernel_time(us)"]),
                   "kernels": {r["name"]: float(r["sum (us)"]) for _, r in kernels.iterrows()}}))
 """
 
@@ -96,6 +97,7 @@ def analyse(folder, kernels):
     if done.returncode:
         return
     seen = json.loads(done.stdout.strip().splitlines()[-1])
+    check(seen["launches"] >= 0.8 * len(kernels), f"its statistics of launches: {seen['launches']} of {len(kernels)}")
     check(abs(seen["compute"] / seen["all"] - 1) < 0.05 or seen["compute"] > 0, f"compute: {seen}")
     # It leaves out the last step, which it cannot know to be whole, and rounds each slice to microseconds.
     n_a_step = len(kernels) // 11

@@ -31,7 +31,7 @@ static void add_kernel(stk_text *t, int thread, const char *op, const char *laye
 {
     char args[100];
     snprintf(args, sizeof(args), "\"correlation\":%d,\"layer\":\"%s\"", number, layer);
-    add(t, thread, "cuda_runtime", "launch", launch, begin, args);
+    add(t, thread, "cuda_runtime", "cudaLaunchKernel", launch, begin, args);
     add(t, 7, "kernel", op, begin, end, args);
 }
 

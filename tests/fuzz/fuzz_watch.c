@@ -5,7 +5,7 @@
  *
  * covers: watch/parse.c watch/record.c watch/sample.c watch/facts.c watch/history.c watch/signals.c watch/judge.c
  * watch/report.c watch/report_json.c watch/report_html.c watch/page.c watch/compare.c watch/together.c
- * watch/together_say.c watch/stacks.c
+ * watch/together_say.c watch/stacks.c watch/roles.c watch/report_account.c
  */
 #include <stdio.h>
 #include <stdlib.h>

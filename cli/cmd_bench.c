@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/new_folder.h"
 #include "bench/accelerator.h"
 #include "bench/suite.h"
 #include "bench/tell.h"
@@ -88,7 +89,10 @@ static bool split_command(const char *text, command_text *out)
 
 static bool is_time(const char *unit)
 {
-    static const char *const units[] = {"s", "ms", "us", "ns", "min", "h", "seconds", "J"};
+    static const char *const units[] = {
+        "s",           "ms",   "us",     "ns",      "min",  "h",     "d",     "sec",  "second",       "seconds",
+        "msec",        "usec", "minute", "minutes", "hour", "hours", "day",   "days", "milliseconds", "microseconds",
+        "nanoseconds", "J",    "kJ",     "Wh",      "kWh",  "joule", "joules"};
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
         if (!strncmp(unit, units[i], strlen(units[i])) && (!unit[strlen(units[i])] || unit[strlen(units[i])] == '/'))
             return true;
@@ -304,6 +308,21 @@ static stk_status read_suite(bench_job *job, const stk_bench_builtin *builtin)
     return STK_OK;
 }
 
+/* Into the result, and for whoever watches. */
+static json_t *tell_left_out(const bench_job *job)
+{
+    json_t *list = json_array();
+    char text[600];
+    for (int i = 0; i < job->suite.n_left_out; i++) {
+        const char *what = job->suite.left_out[i].of_devices ? "devices" : "cores";
+        snprintf(text, sizeof(text), "%.500s: wants %lld %s", job->suite.left_out[i].name,
+                 (long long)job->suite.left_out[i].wants, what);
+        json_array_append_new(list, json_string(text));
+        if (!cli_has(job->args, "--json")) cli_printf("left out  %s\n", cli_shown(text));
+    }
+    return list;
+}
+
 static stk_status prepare(bench_job *job, stk_bench_machine *machine)
 {
     for (int i = 0; i < job->suite.n_prepare; i++) {
@@ -316,7 +335,7 @@ static stk_status prepare(bench_job *job, stk_bench_machine *machine)
         stk_bench_start start = {.argv = command.word, .is_stopped = cli_stopped};
         stk_status status = stk_bench_command_run(&start, machine, &unused);
         free(command.text);
-        STK_RETURN_IF_ERROR(status);
+        if (status != STK_OK) return stk_fail_prefix(status, "'prepare', '%.200s': ", job->suite.prepare[i]);
     }
     return STK_OK;
 }
@@ -419,7 +438,7 @@ static int measure(bench_job *job)
     stk_bench_about about = {.name = job->name, .comparison = comparison};
     stk_watch_root root = {cli_value(job->args, "--over"), NULL};
     stk_bench *bench = &job->bench;
-    int code = CLI_OK;
+    int code = CLI_OK, failed = CLI_OK;
     stk_status status = stk_bench_machine_open(&machine, cli_value(job->args, "--nvml"), &root), end = STK_OK;
     if (status == STK_OK) {
         cli_catch_stops(2, NULL);
@@ -431,17 +450,23 @@ static int measure(bench_job *job)
     if (status == STK_OK) {
         end = stk_bench_measure(bench, &machine);
         if (job->shows_bar) fprintf(stderr, "\r\033[K");
-        if (end != STK_OK && end != STK_INTERRUPTED) status = end;
+        bool is_kept = end == STK_INTERRUPTED || (bench->end == STK_BENCH_END_failed && bench->n_rounds > 0);
+        if (end != STK_OK && !is_kept) status = end;
     }
+    /* What was measured until a command failed is kept. */
+    if (status == STK_OK && end != STK_OK && end != STK_INTERRUPTED) failed = cli_fail();
     if (status == STK_OK) status = compare_all(job, comparison, &about.n_comparisons);
     about.machine = stk_bench_machine_json(&machine);
+    about.left_out = tell_left_out(job);
     if (status == STK_OK && job->suite.n_cases) describe_device(job->args, about.machine);
     if (status != STK_OK)
         code = cli_fail();
     else
         code = put_result(job, &about);
     if (end == STK_INTERRUPTED && code == CLI_OK) code = cli_stop_code();
+    if (code == CLI_OK) code = failed;
     json_decref(about.machine);
+    json_decref(about.left_out);
     stk_bench_free(bench);
     stk_bench_machine_close(&machine);
     return code;
@@ -477,7 +502,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (!read_plan(&args, &job.bench.plan) || (!has_suite && !read_cases(&job, command))) return CLI_USAGE;
     job.shows_bar = isatty(STDERR_FILENO) && !cli_has(&args, "--quiet");
     if (!has_suite) name_result(&job);
-    int code = has_suite && read_suite(&job, builtin) != STK_OK ? cli_fail() : measure(&job);
+    const char *out = cli_value(&args, "--out");
+    stk_status status = out ? stk_new_folder_check(out) : STK_OK; /* before minutes of measuring */
+    if (status == STK_OK && has_suite) status = read_suite(&job, builtin);
+    int code = status == STK_OK ? measure(&job) : cli_fail();
     stk_bench_suite_close(&job.suite);
     for (int i = 0; i < MOST_CASES; i++)
         free(job.command[i].text);

@@ -82,8 +82,8 @@ void top_read_name(int64_t pid, char out[32])
 void top_process_line(const stk_watch_sample *now, const stk_watch_sample *before, int64_t id, double s, char *out,
                       size_t bytes)
 {
-    char name[32], spark[TOP_SPARK_TEXT], resident[CLI_TEXT], gpu[CLI_TEXT] = "-", busy[CLI_TEXT] = "-",
-        in[CLI_TEXT], written[CLI_TEXT];
+    char name[32], spark[TOP_SPARK_TEXT], resident[CLI_TEXT], gpu[CLI_TEXT] = "-", busy[CLI_TEXT] = "-", in[CLI_TEXT],
+                                                              written[CLI_TEXT];
     const stk_watch_process *p = stk_watch_list_find(&now->processes, id);
     const stk_watch_process *old = stk_watch_list_find(&before->processes, id);
     out[0] = 0;
@@ -92,8 +92,7 @@ void top_process_line(const stk_watch_sample *now, const stk_watch_sample *befor
     if (p->gpu_mb > 0) cli_bytes((double)p->gpu_mb * 1024 * 1024, gpu);
     if (p->gpu_busy_permille >= 0) snprintf(busy, sizeof(busy), "%" PRId64 "%%", p->gpu_busy_permille / 10);
     snprintf(out, bytes, "%7" PRId64 " %-10.10s %4" PRId64 " %5.2f %s %8s %4s %8s %8s %8s", id, name, p->n_threads,
-             cores_of(p, before, s), top_spark_text(id, spark), cli_bytes((double)p->resident_kb * 1024, resident), busy,
-             gpu,
-             cli_bytes(old ? rate(p->read_kb, old->read_kb, s) * 1024 : 0, in),
+             cores_of(p, before, s), top_spark_text(id, spark), cli_bytes((double)p->resident_kb * 1024, resident),
+             busy, gpu, cli_bytes(old ? rate(p->read_kb, old->read_kb, s) * 1024 : 0, in),
              cli_bytes(old ? rate(p->written_kb, old->written_kb, s) * 1024 : 0, written));
 }

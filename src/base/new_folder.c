@@ -20,6 +20,16 @@ static stk_status check_absent(const char *path)
     return n == 0 ? STK_OK : stk_fail(STK_BUSY, "folder '%s' already exists; remove it or name another", path);
 }
 
+stk_status stk_new_folder_check(const char *path)
+{
+    stk_new_folder f;
+    STK_RETURN_IF_ERROR(stk_new_folder_begin(&f, path));
+    bool good = stk_tree_remove(f.folder) == STK_OK;
+    stk_dir_take_back_for(f.path, f.n_there);
+    close(f.lock_fd);
+    return good ? STK_OK : stk_fail(STK_IO, "cannot remove '%s'", f.folder);
+}
+
 stk_status stk_new_folder_begin(stk_new_folder *f, const char *path)
 {
     size_t n = strlen(path);

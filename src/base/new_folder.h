@@ -18,6 +18,8 @@ typedef struct stk_new_folder {
     int lock_fd;                      /* of folder; -1: none */
 } stk_new_folder;
 
+/* Before much is done: whether it could be begun there now. */
+stk_status stk_new_folder_check(const char *path);
 /* Folders on the way are made. STK_BUSY where path is there and is no empty folder, or where another process writes it.
  */
 stk_status stk_new_folder_begin(stk_new_folder *f, const char *path);

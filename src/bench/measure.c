@@ -133,7 +133,9 @@ static stk_status run_case(session *s, stk_bench_case *c, int round)
     stk_energy_count(&s->energy);
     double joules = s->energy.joules;
     stk_status status = stk_bench_command_run(&start, s->machine, &run);
-    if (status != STK_OK) return c->file ? stk_fail_prefix(status, "case '%s': ", c->name) : status;
+    if (status != STK_OK && status != STK_INTERRUPTED) s->bench->end = STK_BENCH_END_failed;
+    if (status != STK_OK)
+        return bench->n_cases > 1 || c->file ? stk_fail_prefix(status, "case '%s': ", c->name) : status;
     stk_energy_count(&s->energy);
     run.joules = s->energy.n ? s->energy.joules - joules : NAN;
     STK_RETURN_IF_ERROR(take_reading(s));
@@ -279,9 +281,14 @@ done:
     bench->after = s.last;
     bench->seconds = elapsed_s(&s);
     bench->joules_s = s.energy.n ? s.energy.joules : NAN;
-    if (status == STK_OK || status == STK_INTERRUPTED) {
-        stk_status summarised = stk_bench_summarise(bench);
-        if (status == STK_OK) status = summarised;
+    /* What was measured before a command failed is kept; of an impossible figure nothing is. */
+    if (status == STK_OK)
+        status = stk_bench_summarise(bench);
+    else if (status == STK_INTERRUPTED || bench->end == STK_BENCH_END_failed) {
+        char why[1024];
+        snprintf(why, sizeof(why), "%s", stk_error_text());
+        if (stk_bench_summarise(bench) != STK_OK) bench->n_rounds = 0;
+        status = stk_fail(status, "%s", why);
     }
     return status;
 }

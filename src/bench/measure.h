@@ -22,7 +22,8 @@
     X(entropy, "more runs told little that was new (entropy)")                                                         \
     X(time, "the time was over")                                                                                       \
     X(runs, "all runs that are allowed were done")                                                                     \
-    X(stopped, "it was interrupted")
+    X(stopped, "it was interrupted")                                                                                   \
+    X(failed, "a command failed")
 
 typedef enum stk_bench_end {
 #define X(name, text) STK_BENCH_END_##name,

@@ -256,14 +256,18 @@ static void add_quality(stk_text *out, const stk_bench_kept *kept, int i_result)
     stk_text_add(out, "</li>\n");
     for (int k = 0; k < STK_BENCH_N_MARKS; k++)
         if (n[k])
-            stk_text_add(out, "<li>%d runs with the mark <b>%s</b>: %s</li>\n", n[k], stk_bench_mark_name(k),
-                         stk_bench_mark_text(k));
+            stk_text_add(out, "<li>%d run%s with the mark <b>%s</b>: %s</li>\n", n[k], n[k] == 1 ? "" : "s",
+                         stk_bench_mark_name(k), stk_bench_mark_text(k));
     json_array_foreach(cases, i, from)
     {
         const json_t *summary = json_object_get(from, "summary");
         if (!json_is_true(json_object_get(summary, "trend"))) continue;
         add_text(out, "<li>", text_at(from, "name"), " is not steady: ");
         stk_text_add(out, "%+.1f %% from the first run to the last</li>\n", 100 * number_at(summary, "trend_share"));
+    }
+    json_array_foreach(json_object_get(kept->root, "left_out"), i, from)
+    {
+        add_text(out, "<li>Left out: ", json_string_value(from) ? json_string_value(from) : "", "</li>\n");
     }
     for (int k = 0; k < STK_BENCH_N_ENDS; k++)
         if (!strcmp(text_at(kept->root, "ended"), stk_bench_end_name((stk_bench_end)k)))
@@ -273,16 +277,72 @@ static void add_quality(stk_text *out, const stk_bench_kept *kept, int i_result)
 
 /* --- conditions --- */
 
-static void add_value(stk_text *out, const json_t *value)
+/* What a key ends with is its unit. */
+static const char *unit_of(const char *key, size_t *n_name)
 {
-    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
-    if (json_is_null(value) || !value)
-        stk_text_add(out, "<span class=dim>cannot be read here</span>");
-    else if (json_is_string(value))
+    static const char *const units[][2] = {
+        {"_kib", "KiB"}, {"_mhz", "MHz"}, {"_ns", "ns"}, {"_w", "W"}, {"_celsius", "\302\260C"}};
+    size_t n = strlen(key);
+    *n_name = n;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        size_t length = strlen(units[i][0]);
+        if (n <= length || strcmp(key + n - length, units[i][0]) != 0) continue;
+        *n_name = n - length;
+        return units[i][1];
+    }
+    return "";
+}
+
+/* "available memory" of "available_memory_kib", "GPU temperature" of "gpu_celsius". */
+static void add_name(stk_text *out, const char *key)
+{
+    char name[64];
+    size_t n;
+    bool is_heat = !strcmp(unit_of(key, &n), "\302\260C"), is_gpu = !strncmp(key, "gpu", 3);
+    snprintf(name, sizeof(name), "%s%.*s%s", is_gpu ? "GPU" : "", (int)(n < 40 ? n : 40) - (is_gpu ? 3 : 0),
+             key + (is_gpu ? 3 : 0), is_heat ? " temperature" : "");
+    for (char *p = name; *p; p++)
+        if (*p == '_') *p = ' ';
+    stk_html_add(out, name);
+}
+
+static void add_plain(stk_text *out, const char *key, const json_t *value)
+{
+    size_t n_name;
+    const char *unit = unit_of(key, &n_name);
+    char text[STK_PLAIN_TEXT];
+    if (json_is_string(value))
         stk_html_add(out, json_string_value(value));
-    else if (text)
-        stk_html_add(out, text);
-    free(text);
+    else if (json_is_boolean(value))
+        stk_text_add(out, json_is_true(value) ? "yes" : "no");
+    else if (json_is_number(value) && !strcmp(unit, "KiB"))
+        stk_html_add(out, stk_plain_bytes(json_number_value(value) * 1024, text));
+    else if (json_is_number(value)) {
+        stk_html_add(out, stk_plain_number(json_number_value(value), text));
+        stk_text_add(out, "%s%s", unit[0] ? " " : "", unit);
+    } else {
+        char *all = json_dumps(value, JSON_ENCODE_ANY);
+        if (all) stk_html_add(out, all);
+        free(all);
+    }
+}
+
+static void add_value(stk_text *out, const char *key, const json_t *value)
+{
+    const json_t *one;
+    size_t i;
+    if (!value || json_is_null(value))
+        stk_text_add(out, "<span class=dim>cannot be read here</span>");
+    else if (!json_is_array(value))
+        add_plain(out, key, value);
+    else if (json_array_size(value) == 0)
+        stk_text_add(out, "<span class=dim>none</span>");
+    else
+        json_array_foreach(value, i, one)
+        {
+            stk_text_add(out, i ? "<br>" : "");
+            add_plain(out, key, one);
+        }
 }
 
 static void add_conditions(stk_text *out, const stk_bench_kept *kept)
@@ -294,17 +354,21 @@ static void add_conditions(stk_text *out, const stk_bench_kept *kept)
     stk_text_add(out, "<h3>The machine</h3><table>\n");
     json_object_foreach(machine, key, value)
     {
-        add_text(out, "<tr><td>", key, "</td><td style=\"overflow-wrap:anywhere\">");
-        add_value(out, value);
+        stk_text_add(out, "<tr><td>");
+        add_name(out, key);
+        stk_text_add(out, "</td><td style=\"overflow-wrap:anywhere\">");
+        add_value(out, key, value);
         stk_text_add(out, "</td></tr>\n");
     }
     stk_text_add(out, "</table><h3>Before and after</h3><table><tr><th></th><th>Before</th><th>After</th></tr>\n");
     json_object_foreach(before, key, value)
     {
-        add_text(out, "<tr><td>", key, "</td><td>");
-        add_value(out, value);
+        stk_text_add(out, "<tr><td>");
+        add_name(out, key);
         stk_text_add(out, "</td><td>");
-        add_value(out, json_object_get(after, key));
+        add_value(out, key, value);
+        stk_text_add(out, "</td><td>");
+        add_value(out, key, json_object_get(after, key));
         stk_text_add(out, "</td></tr>\n");
     }
     add_text(out, "</table><p class=dim>Energy: ", text_at(kept->root, "energy"), "</p>\n");

@@ -170,6 +170,7 @@ json_t *stk_bench_result_json(const stk_bench *bench, const stk_bench_about *abo
     json_object_set_new(root, "ended", json_string(stk_bench_end_name(bench->end)));
     json_object_set_new(root, "energy",
                         json_string(bench->no_energy ? bench->no_energy : "RAPL, of the whole machine"));
+    json_object_set_new(root, "left_out", about->left_out ? json_incref(about->left_out) : json_array());
     json_object_set_new(root, "cases", cases);
     json_object_set_new(root, "comparisons", comparisons);
     return root;

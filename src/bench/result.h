@@ -21,6 +21,7 @@ typedef struct stk_bench_about {
     json_t *machine; /* stk_bench_machine_json; borrowed */
     const stk_bench_comparison *comparison;
     int n_comparisons;
+    json_t *left_out; /* texts: cases for which the machine has too few cores or devices; borrowed, may be NULL */
 } stk_bench_about;
 
 /* Returned: json_decref; NULL: out of memory. */

@@ -116,10 +116,10 @@ static void check_during(checker *c, const json_t *run, size_t i, const char *na
     const json_t *during = json_object_get(run, "during");
     char what[512];
     if (!json_is_object(during)) {
-        note(c, "run %zu of '%s' has no conditions", i, name);
+        note(c, "run %zu of '%s' has no conditions", i + 1, name);
         return;
     }
-    snprintf(what, sizeof(what), "the conditions of run %zu of '%.400s'", i, name);
+    snprintf(what, sizeof(what), "the conditions of run %zu of '%.400s'", i + 1, name);
     check_keys(c, during, keys, what);
 }
 
@@ -147,6 +147,7 @@ static bool round_is_marked(const json_t *cases, json_int_t round)
     return false;
 }
 
+/* Runs are counted from 1, as on the page. */
 static void check_runs(checker *c, const json_t *cases, const json_t *from, const char *name)
 {
     const json_t *runs = json_object_get(from, "runs"), *run;
@@ -160,12 +161,12 @@ static void check_runs(checker *c, const json_t *cases, const json_t *from, cons
         const json_t *round = json_object_get(run, "round");
         double figure = number_at(run, "figure");
         if (!(figure > 0) || !isfinite(figure) || (peak > 0 && (less ? figure < peak : figure > peak)))
-            note(c, "run %zu of '%s' has a figure that cannot be", i, name);
+            note(c, "run %zu of '%s' has a figure that cannot be", i + 1, name);
         check_during(c, run, i, name);
         if (!json_is_true(json_object_get(run, "counted")) && !json_is_true(json_object_get(run, "warm_up")) &&
             !(json_is_integer(round) && round_is_marked(cases, json_integer_value(round))))
-            note(c, "run %zu of '%s' is left out, and no run of its round has a mark", i, name);
-        if (number_at(run, "number") != (double)i) note(c, "run %zu of '%s' is missing", i, name);
+            note(c, "run %zu of '%s' is left out, and no run of its round has a mark", i + 1, name);
+        if (number_at(run, "number") != (double)i) note(c, "run %zu of '%s' is missing", i + 1, name);
     }
 }
 

@@ -29,6 +29,12 @@ typedef struct stk_bench_suite {
     char *run[STK_BENCH_MOST_CASES];            /* the commands, with the words in place; the suite's */
     int n_cases, n_prepare;
     char *prepare[STK_BENCH_MOST_CASES];
+    struct {
+        const char *name;
+        int64_t wants; /* cores, or devices */
+        bool of_devices;
+    } left_out[STK_BENCH_MOST_CASES]; /* cases that this machine has too few of either for */
+    int n_left_out;
     /* its own */
     stk_yaml *yaml;
     const char *device;

@@ -66,10 +66,12 @@ static void add_marks(const stk_bench *bench, stk_text *out)
             n[k] += bench->cases[i].summary.n_marks[k];
     }
     if (!n_marked) return;
-    stk_text_add(out, "marked    %d runs%s\n", n_marked,
-                 bench->is_disturbed         ? ", too many to leave out: all are counted, and the figures are disturbed"
-                 : bench->plan.counts_marked ? ", which are counted as asked for"
-                                             : ", which are not counted");
+    stk_text_add(
+        out, "marked    %d run%s%s\n", n_marked, n_marked == 1 ? "" : "s",
+        bench->is_disturbed
+            ? " in most rounds, so that all count and the figures are disturbed: end what disturbs, measure again"
+        : bench->plan.counts_marked ? ", which are counted as asked for"
+                                    : ", which are not counted");
     for (int k = 0; k < STK_BENCH_N_MARKS; k++)
         if (n[k]) stk_text_add(out, "          %s, %d: %s\n", stk_bench_mark_name(k), n[k], stk_bench_mark_text(k));
 }
@@ -88,7 +90,7 @@ static void add_case(const stk_bench *bench, const stk_bench_case *c, stk_text *
         stk_text_add(out, " (%s to %s, 95 %%)", stk_bench_figure_text(s->median.low, c->unit, a),
                      stk_bench_figure_text(s->median.high, c->unit, b));
     else
-        stk_text_add(out, " (%d runs are too few for an interval)", s->n);
+        stk_text_add(out, " (%d run%s too few for an interval)", s->n, s->n == 1 ? " is" : "s are");
     stk_text_add(out, ", %d runs after %d to warm up\n", s->n, s->n_warmup);
     stk_text_add(out, "  range   %s to %s", stk_bench_figure_text(s->least, c->unit, a),
                  stk_bench_figure_text(s->most, c->unit, b));

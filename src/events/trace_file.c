@@ -23,9 +23,9 @@ typedef struct writer {
 } writer;
 
 static const char *const categories[] = {
-    [STK_TRACE_STEP] = "user_annotation", [STK_TRACE_INPUT] = "input",           [STK_TRACE_DATA] = "data",
-    [STK_TRACE_HOST] = "cpu_op",          [STK_TRACE_LAUNCH] = "cuda_runtime",
-    [STK_TRACE_KERNEL] = "kernel",        [STK_TRACE_CHECKPOINT] = "checkpoint", [STK_TRACE_COUNTER] = "counter",
+    [STK_TRACE_STEP] = "user_annotation",  [STK_TRACE_INPUT] = "input",         [STK_TRACE_DATA] = "data",
+    [STK_TRACE_HOST] = "cpu_op",           [STK_TRACE_LAUNCH] = "cuda_runtime", [STK_TRACE_KERNEL] = "kernel",
+    [STK_TRACE_CHECKPOINT] = "checkpoint", [STK_TRACE_COUNTER] = "counter",
 };
 
 static double microseconds(const writer *w, int64_t ns)

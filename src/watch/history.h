@@ -77,11 +77,11 @@
     X(beside_remote)                                                                                                   \
     X(beside_timer)                                                                                                    \
     X(beside_file_lock)                                                                                                \
-    X(turns)        /* 1: threads wait for a lock that they take turns at */                                           \
-    X(n_fed)        /* children of the driver that have worked */                                                      \
-    X(unseen)       /* cores of children too short-lived to be seen */                                                 \
-    X(huge_faults)  /* pages of 2 MB a second, whole machine */                                                        \
-    X(own_mb)       /* resident, without what is a file's where that is known */                                       \
+    X(turns)       /* 1: threads wait for a lock that they take turns at */                                            \
+    X(n_fed)       /* children of the driver that have worked */                                                       \
+    X(unseen)      /* cores of children too short-lived to be seen */                                                  \
+    X(huge_faults) /* pages of 2 MB a second, whole machine */                                                         \
+    X(own_mb)      /* resident, without what is a file's where that is known */                                        \
     X(resident_mb)                                                                                                     \
     X(free_mb)  /* memory that the job may still take */                                                               \
     X(code_kbs) /* growth of what is mapped to be executed */                                                          \

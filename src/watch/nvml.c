@@ -286,7 +286,8 @@ static void read_process_utilization(stk_watch_nvml *nvml, int i, stk_watch_samp
         if (list[k].sm > 100 || !is_newest(list, n, k)) continue;
         stk_watch_process *own = stk_watch_list_find(&sample->processes, (int64_t)list[k].pid);
         if (own)
-            own->gpu_busy_permille = 10 * (int64_t)list[k].sm + (own->gpu_busy_permille > 0 ? own->gpu_busy_permille : 0);
+            own->gpu_busy_permille =
+                10 * (int64_t)list[k].sm + (own->gpu_busy_permille > 0 ? own->gpu_busy_permille : 0);
         else if (!is_adopted(nvml, i, list[k].pid))
             other += list[k].sm;
     }

@@ -21,7 +21,8 @@ typedef struct stk_watch_report {
 void stk_watch_report_make(const stk_watch_history *history, const stk_watch_facts *facts, stk_watch_report *out);
 
 void stk_watch_report_text(const stk_watch_report *report, stk_text *out);
-/* One object: verdicts, signals, roles, missing, framework, command, length_s, overhead, total_mb, exit_code, signal. */
+/* One object: verdicts, signals, roles, missing, framework, command, length_s, overhead, total_mb, exit_code, signal.
+ */
 void stk_watch_report_json(const stk_watch_report *report, stk_text *out);
 /* One page that needs no network. */
 /* How a page begins, which tells it from others. */

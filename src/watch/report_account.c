@@ -26,7 +26,8 @@ static void add_parts(const double share[STK_WATCH_STATES], stk_text *line)
 {
     for (int k = 0, n = 0; k < STK_WATCH_STATES; k++)
         if (share[k] >= 0.005)
-            stk_text_add(line, "%s%s %.0f %%", n++ ? ", " : "", stk_watch_state_text((stk_watch_state)k), 100 * share[k]);
+            stk_text_add(line, "%s%s %.0f %%", n++ ? ", " : "", stk_watch_state_text((stk_watch_state)k),
+                         100 * share[k]);
 }
 
 static bool tell_driver(const stk_watch_report *report, stk_watch_tell_line *tell, void *user)
@@ -52,7 +53,8 @@ static void add_ready(const double *x, stk_text *line)
 {
     double quota = x[STK_WATCH_throttled] > 0.05 ? fmin(1, x[STK_WATCH_throttled]) : 0;
     double others = fmax(0, x[STK_WATCH_contention] * x[STK_WATCH_machine_cores]),
-           own = fmax(0, x[STK_WATCH_cores] - x[STK_WATCH_by_compute] - x[STK_WATCH_by_kernel] - x[STK_WATCH_by_faults]);
+           own =
+               fmax(0, x[STK_WATCH_cores] - x[STK_WATCH_by_compute] - x[STK_WATCH_by_kernel] - x[STK_WATCH_by_faults]);
     if (!(x[STK_WATCH_by_ready] >= 0.05) || !(own + others > 0)) return;
     double scale = 100 * x[STK_WATCH_by_ready] * (1 - quota) / (own + others);
     stk_text_add(line, " (the job's own threads %.0f %%, other programs %.0f %%", scale * own, scale * others);

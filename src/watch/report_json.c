@@ -119,8 +119,8 @@ static void add_roles(const stk_watch_signals *signals, stk_text *out)
     stk_text_add(out, ", \"roles\": {");
     for (int role = 0, n = 0; role < STK_WATCH_ROLES; role++) {
         if (!(signals->role_threads[role] > 0)) continue;
-        stk_text_add(out, "%s\"%s\": {\"threads\": %.4g", n++ ? ", " : "",
-                     stk_watch_role_name((stk_watch_role)role), signals->role_threads[role]);
+        stk_text_add(out, "%s\"%s\": {\"threads\": %.4g", n++ ? ", " : "", stk_watch_role_name((stk_watch_role)role),
+                     signals->role_threads[role]);
         for (int k = 0; k < STK_WATCH_STATES; k++)
             stk_text_add(out, ", \"%s\": %.4f", stk_watch_state_name((stk_watch_state)k), signals->role[role][k]);
         stk_text_add(out, "}");

@@ -469,17 +469,17 @@ static const stk_watch_rule rules[] = {
      .title = "it waits for threads of its own process, and cores are idle: they compute, or prepare data",
      .cost = STK_WATCH_by_pool,
      .clause = {NEED(by_pool, '>', 0.2), GATE(wanted, '<', 0.75), TELL(by_compute), TELL(cores), TELL(asked_mbs)},
-     .remedy = {{"tensorflow",
-                 "the profiler (tf.profiler, TensorBoard) says which; if it is data: num_parallel_calls=tf.data.AUTOTUNE "
-                 "on every map, prefetch(tf.data.AUTOTUNE) at the end",
-                 0.9, "workers"},
-                {"keras",
-                 "the profiler (TensorBoard's callback) says which; if it is data: num_parallel_calls=tf.data.AUTOTUNE on "
-                 "every map, prefetch(tf.data.AUTOTUNE) at the end",
-                 0.9, "workers"},
-                {"jax", "jax.profiler.trace says which; if it is data: a pipeline with processes (grain)", 0.9,
-                 "workers"},
-                {NULL, "if they compute: larger batches, so that each step has work for all cores", 0.5}},
+     .remedy =
+         {{"tensorflow",
+           "the profiler (tf.profiler, TensorBoard) says which; if it is data: num_parallel_calls=tf.data.AUTOTUNE "
+           "on every map, prefetch(tf.data.AUTOTUNE) at the end",
+           0.9, "workers"},
+          {"keras",
+           "the profiler (TensorBoard's callback) says which; if it is data: num_parallel_calls=tf.data.AUTOTUNE on "
+           "every map, prefetch(tf.data.AUTOTUNE) at the end",
+           0.9, "workers"},
+          {"jax", "jax.profiler.trace says which; if it is data: a pipeline with processes (grain)", 0.9, "workers"},
+          {NULL, "if they compute: larger batches, so that each step has work for all cores", 0.5}},
      .source = account},
 
     {.name = "around-the-steps",
@@ -546,8 +546,8 @@ static const stk_watch_rule rules[] = {
      .title = "compute-bound on the CPU: the cores are the limit",
      .is_healthy = true,
      .cost = STK_WATCH_SIGNALS,
-     .clause = {GATE(gpu_used, '<', 0.5), NEED(wanted, '>', 0.75), AGREE(by_compute, '>', 0.4), AGREE(by_pool, '>', 0.4),
-                AGREE(top, '>', 0.6), AGREE(waited, '<', 0.3), TELL(cores)},
+     .clause = {GATE(gpu_used, '<', 0.5), NEED(wanted, '>', 0.75), AGREE(by_compute, '>', 0.4),
+                AGREE(by_pool, '>', 0.4), AGREE(top, '>', 0.6), AGREE(waited, '<', 0.3), TELL(cores)},
      .remedy = {{"torch", "faster still: bfloat16 where the processor has it, channels_last, tcmalloc (LD_PRELOAD)", 0,
                  "16 bits"},
                 {"stoker", "faster still: 'precision: auto', which takes bf16 where the device is fast in it", 0,

@@ -225,8 +225,8 @@ static void add_balance(const stk_watch_span *s, double runs, double *out)
     }
 }
 
-/* JAX and TensorFlow compute on threads that their first one waits for, where there is no GPU; threads of the same process
- * that prepare data look alike from outside. */
+/* JAX and TensorFlow compute on threads that their first one waits for, where there is no GPU; threads of the same
+ * process that prepare data look alike from outside. */
 static void add_pool(const stk_watch_span *s, const stk_watch_facts *facts, double *out)
 {
     static const char *const names[] = {"jax", "tensorflow", "keras"};

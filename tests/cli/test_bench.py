@@ -88,6 +88,31 @@ def failures():
     refused(["bench", "--runs", "1", "--most-runs", "1", "--peak", "40", "--", "true"], 1, "no less than 40 is possible")
     refused(["bench", "--until", "noon", "--", "true"], 2, "interval or entropy")
     check(not os.path.exists("runs"), "what failed leaves no folder")
+    # What is there already is no matter of minutes later.
+    os.makedirs("taken/by/me")
+    for out in "taken", "taken/by/me/../..", "/proc/none/x":
+        refused(["bench", *QUICK, "--out", out, "--", "touch", "it-ran"], 1, out.split("/")[0] or "/proc")
+    check(not os.path.exists("it-ran") and os.listdir("taken") == ["by"], "it is refused before anything is run")
+    # What was measured before a command failed is kept.
+    refused(["bench", "--seconds", "20", "--runs", "9", "--warmup", "0", "--out", "late", "--compare", "true", "--with", "test $STOKER_BENCH_RUN -lt 5"], 1,
+            "case 'test $STOKER_BENCH_RUN -lt 5'", "exit code 1", lines=None)
+    late = result("late")
+    check(late["ended"] == "failed" and len(late["cases"][1]["runs"]) == 4, f"four runs: {late['ended']}, {late['cases'][1]}")
+    refused(["bench", "--seconds", "20", "--runs", "9", "--warmup", "0", "--out", "odd", "--peak", "3", "--pattern", "([0-9]+)", "--unit", "x/s",
+             "--", "sh", "-c", "echo $STOKER_BENCH_RUN"], 1, "no more than 3 is possible")
+    check(not os.path.exists("odd"), "of what cannot be nothing is kept")
+    for unit, better in ("hours", "less"), ("minutes", "less"), ("milliseconds", "less"), ("hits", "more"), ("days/epoch", "less"):
+        accepted(["bench", *QUICK, "--out", f"by-{unit[:4]}", "--pattern", "([0-9]+)", "--unit", unit, "--", "echo", "3"])
+        check(result(f"by-{unit[:4]}")["cases"][0]["better"] == better, f"of {unit} {better} is better")
+    with open("left.yaml", "w") as f:
+        f.write("name: left\nprepare: ['true']\ncases: [{name: a, run: 'true'}, {name: b, run: 'true', cores: 4000}, {name: c, run: 'true', devices: 60}]\n")
+    accepted(["bench", *QUICK, "--suite", "left.yaml", "--out", "left"], "left out  b: wants 4000 cores", "left out  c: wants 60 devices")
+    check(result("left")["left_out"] == ["b: wants 4000 cores", "c: wants 60 devices"], "the result has what was left out")
+    accepted(["report", "--bench", "left", "--out", "left.html"], "left.html")
+    check("Left out: b: wants 4000 cores" in open("left.html").read(), "the page, too")
+    with open("left.yaml", "w") as f:
+        f.write("name: left\nprepare: ['false']\ncases: [{name: a, run: 'true'}]\n")
+    refused(["bench", *QUICK, "--suite", "left.yaml"], 1, "'prepare', 'false'", "exit code 1")
 
 
 def comparisons():
@@ -384,7 +409,7 @@ def schema():
         return
     with open(f"{ROOT}/docs/bench-schema.json") as f:
         wanted = json.load(f)
-    for folder in "one", "figure", "pair", "hot", "suite", "net":
+    for folder in "one", "figure", "pair", "hot", "suite", "net", "late", "left":
         jsonschema.validate(result(folder), wanted)
     with open(f"{ROOT}/docs/bench-table-schema.json") as f:
         table = json.load(f)

@@ -125,16 +125,16 @@ void stk_watch_roles_clear(stk_watch_row *row)
 void stk_watch_roles_add(stk_watch_history *history, stk_watch_row *row, const stk_watch_sample *now,
                          const stk_watch_thread *thread, const stk_watch_thread *old, int64_t driver)
 {
-    const stk_watch_process *process = stk_watch_list_find(&now->processes, thread->process);
-    if (!process || old->cpu_us < 0) return;
-    stk_watch_role role = role_of(history, now, thread, process, driver);
     double runs = share_of(old->cpu_us, thread->cpu_us, row->length_s),
            ready = share_of(old->waited_us, thread->waited_us, row->length_s);
     bool is_first = thread->id == thread->process;
-    /* Shells and pools that were never used have no part in it. */
-    bool counts = thread->is_active == 1 || runs + ready > 0.005 || role == STK_WATCH_ROLE_DRIVER ||
-                  (is_first && role == STK_WATCH_ROLE_WORKERS && process->cpu_us > 20000);
-    if (!counts) return;
+    bool works = thread->is_active == 1 || runs + ready > 0.005 || thread->id == driver;
+    /* Shells and pools that were never used have no part in it, and of thousands of threads most sleep. */
+    if (old->cpu_us < 0 || (!works && !is_first)) return;
+    const stk_watch_process *process = stk_watch_list_find(&now->processes, thread->process);
+    if (!process || (!works && process->cpu_us <= 20000)) return;
+    stk_watch_role role = role_of(history, now, thread, process, driver);
+    if (!works && role != STK_WATCH_ROLE_WORKERS) return;
     double *x = row->role[role];
     row->role_threads[role]++;
     x[STK_WATCH_STATE_USER] += runs;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#define PARTS(X)                                                                                                       \
+#define STATES(X)                                                                                                      \
     X(USER, "computes", "user")                                                                                        \
     X(FAULTS, "page faults", "page_faults")                                                                            \
     X(SYSTEM, "kernel", "system")                                                                                      \
@@ -23,9 +23,9 @@
 
 static const struct {
     const char *text, *name;
-} parts[STK_WATCH_STATES] = {
-#define X(part, text, name) [STK_WATCH_STATE_##part] = {text, name},
-    PARTS(X)
+} states[STK_WATCH_STATES] = {
+#define X(state, text, name) [STK_WATCH_STATE_##state] = {text, name},
+    STATES(X)
 #undef X
 };
 
@@ -36,14 +36,14 @@ const char *stk_watch_role_name(stk_watch_role role)
     return roles[role];
 }
 
-const char *stk_watch_state_text(stk_watch_state part)
+const char *stk_watch_state_text(stk_watch_state state)
 {
-    return parts[part].text;
+    return states[state].text;
 }
 
-const char *stk_watch_state_name(stk_watch_state part)
+const char *stk_watch_state_name(stk_watch_state state)
 {
-    return parts[part].name;
+    return states[state].name;
 }
 
 /* --- who is what --- */
@@ -90,7 +90,7 @@ static stk_watch_role role_of(stk_watch_history *history, const stk_watch_sample
 
 /* --- what it is at --- */
 
-static stk_watch_state part_of(int64_t wait)
+static stk_watch_state state_of(int64_t wait)
 {
     switch (wait) {
     case STK_WATCH_WAIT_DISK:
@@ -145,7 +145,7 @@ void stk_watch_roles_add(stk_watch_history *history, stk_watch_row *row, const s
     /* Where it was not looked at, as in a process of many threads, the process was. */
     bool is_seen = thread->is_asleep >= 0 || is_first;
     bool is_asleep = thread->is_asleep < 0 ? process->wait != STK_WATCH_WAIT_UNKNOWN : thread->is_asleep == 1;
-    if (is_seen && is_asleep) x[part_of(thread->is_asleep < 0 ? process->wait : thread->wait)]++;
+    if (is_seen && is_asleep) x[state_of(thread->is_asleep < 0 ? process->wait : thread->wait)]++;
 }
 
 /* --- means --- */

@@ -14,8 +14,8 @@ void stk_watch_roles_add(stk_watch_history *history, stk_watch_row *row, const s
 
 const char *stk_watch_role_name(stk_watch_role role);
 /* In words, and as a name in JSON. */
-const char *stk_watch_state_text(stk_watch_state part);
-const char *stk_watch_state_name(stk_watch_state part);
+const char *stk_watch_state_text(stk_watch_state state);
+const char *stk_watch_state_name(stk_watch_state state);
 /* How many threads have that role on average over the span, and each part of the time of one of them: shares that sum
  * up to 1. 0 where there are none. */
 double stk_watch_role_mean(const stk_watch_span *s, stk_watch_role role, double share[STK_WATCH_STATES]);

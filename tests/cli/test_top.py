@@ -13,6 +13,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 import time
 import urllib.request
@@ -116,6 +117,24 @@ def gpus():
     check("  X" in text and "\x1b" not in text, f"the name, made harmless: {text!r}")
     check(len(at) == 2 and all(re.search(r" W .* MHz .* C$", lines[i + 1]) for i in at), f"power, clock, heat: {text}")
     check(all(len(line) < 80 for line in lines), f"it fits 80 columns: {text}")
+    # A job that keeps the played GPU busy: its share and its memory stand in its line.
+    watch = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "watch")
+    sys.path.insert(0, watch)
+    import meter
+    meter.make("meter")
+    env = dict(os.environ, LD_LIBRARY_PATH="driver", FAKE_NVML_METER=os.path.abspath("meter"))
+    code = f"import sys, time; sys.path.insert(0, {watch!r}); from meter import Gpu\ng = Gpu(0, 20480)\ng.begin(0.9)\ntime.sleep(60)"
+    job = subprocess.Popen([sys.executable, "-c", code], env=env)
+    try:
+        time.sleep(1.5)
+        text = accepted(["top", str(job.pid), "--once"], env=env).stdout
+        line = [line for line in text.splitlines() if line.startswith(f"{job.pid:7d} ")]
+        share = re.search(r" (\d+)% 20.0 GiB ", line[0]) if line else None
+        check(share and int(share.group(1)) > 50, f"its share of the GPU and its memory: {text}")
+        check(all(len(line) < 80 for line in text.splitlines()), f"80 columns: {text}")
+    finally:
+        job.kill()
+        job.wait()
     # What cannot be read is told as that, and not as a number.
     for symbol in "MemoryInfo", "Temperature", "PowerUsage", "ClockInfo", "UtilizationRates", "Name":
         text = accepted(["top", "--once"], env=dict(os.environ, LD_LIBRARY_PATH="driver", FAKE_NVML_FAIL=f"nvmlDeviceGet{symbol}")).stdout

@@ -11,7 +11,9 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/new_folder.h"
+#include "base/text.h"
 #include "bench/accelerator.h"
+#include "bench/derived.h"
 #include "bench/suite.h"
 #include "bench/tell.h"
 #include "cli.h"
@@ -406,6 +408,22 @@ static stk_status write_result(const bench_job *job, const stk_bench_about *abou
     return stk_bench_result_write(folder, &job->bench, about);
 }
 
+/* What is kept says what cannot be, as an efficiency above 100 %: that is an error of the measuring. */
+static int refuse_impossible(const char *folder)
+{
+    static stk_bench_kept kept;
+    char why[STK_BENCH_SENTENCE];
+    int code = CLI_OK;
+    if (stk_bench_kept_read(folder, &kept) != STK_OK) return cli_fail();
+    for (int i = 0; i < kept.n_cases; i++) {
+        if (!stk_bench_impossible(&kept, i, why)) continue;
+        cli_error("'%s': %s", cli_shown(kept.cases[i].name), why);
+        code = CLI_FAILED;
+    }
+    stk_bench_kept_free(&kept);
+    return code;
+}
+
 static int put_result(const bench_job *job, const stk_bench_about *about)
 {
     char folder[CLI_PATH];
@@ -428,7 +446,7 @@ static int put_result(const bench_job *job, const stk_bench_about *about)
     }
     if (write_result(job, about, folder) != STK_OK) return cli_fail();
     if (!cli_has(job->args, "--json")) cli_printf("wrote     %s\n", cli_shown(folder));
-    return code;
+    return code == CLI_OK ? refuse_impossible(folder) : code;
 }
 
 static int measure(bench_job *job)
@@ -472,6 +490,18 @@ static int measure(bench_job *job)
     return code;
 }
 
+static int refuse_suite(const cli_verb *verb, const char *word)
+{
+    enum { MOST_SUITES = 32 };
+    const char *names[MOST_SUITES + 1] = {NULL};
+    const stk_bench_builtin *suite;
+    for (int i = 0; i < MOST_SUITES && (suite = stk_bench_builtin_at(i)); i++)
+        names[i] = suite->name;
+    const char *meant = stk_nearest_name(word, names);
+    return cli_usage(verb, "there is no suite '%s'%s%s%s ('--list' lists them); put '--' before a command: -- %s", word,
+                     meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "", word);
+}
+
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
@@ -487,9 +517,7 @@ static int run(const cli_verb *verb, int argc, char **argv)
     job.bench.cases = job.cases;
     if (cli_has(&args, "--list")) return list_suites();
     if (args.n_words == 1) builtin = stk_bench_builtin_find(args.word[0]);
-    if (args.n_words > (builtin != NULL))
-        return cli_usage(verb, "there is no suite '%s' ('--list' lists them); put '--' before a command: -- %s",
-                         args.word[0], args.word[0]);
+    if (args.n_words > (builtin != NULL)) return refuse_suite(verb, args.word[0]);
     bool has_suite = builtin || cli_has(&args, "--suite");
     if ((command != NULL) + cli_has(&args, "--compare") + (builtin != NULL) + cli_has(&args, "--suite") != 1)
         return cli_usage(verb, "needs one of: a suite, --suite FILE, -- COMMAND, --compare 'COMMAND' --with 'COMMAND'");

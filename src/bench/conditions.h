@@ -21,7 +21,7 @@
     X(steal, "the host gave this machine's cores to others")                                                           \
     X(quota, "the control group's quota of cores held it up")                                                          \
     X(heat, "the processor was slowed down by heat")                                                                   \
-    X(clock, "the processor's clock was another one than in most runs")                                                \
+    X(clock, "the processor's clock differed by more than 10 % from the median of all runs")                           \
     X(cold, "it read from disks what other runs found in memory")                                                      \
     X(swap, "the machine swapped")                                                                                     \
     X(gpu_slow, "a GPU's clocks were held down by heat or power")                                                      \

@@ -115,7 +115,8 @@ static void add_row(stk_text *out, const json_t *cases, const json_t *from, int 
         stk_html_add(out, is_time ? stk_plain_time(low, t) : stk_plain_number(low, t));
         stk_text_add(out, " to ");
         stk_html_add(out, is_time ? stk_plain_time(high, t) : stk_plain_number(high, t));
-        stk_text_add(out, ", &plusmn;%.2g&nbsp;%%", 50 * (high - low) / value);
+        double share = 50 * (high - low) / value;
+        stk_text_add(out, share < 0.01 ? ", &plusmn;less than 0.01&nbsp;%%" : ", &plusmn;%.2g&nbsp;%%", share);
     } else {
         stk_text_add(out, "too few runs for an interval");
     }
@@ -163,39 +164,18 @@ static void add_found(stk_text *out, const stk_bench_kept *kept, int i_result)
              "lead to their runs.</p>\n");
 }
 
-static stk_bench_interval interval_at(const json_t *object, const char *key)
-{
-    const json_t *i = json_object_get(object, key);
-    return (stk_bench_interval){number_at(i, "value"), number_at(i, "low"), number_at(i, "high")};
-}
-
 static void add_verdicts(stk_text *out, const stk_bench_kept *kept)
 {
-    const json_t *list = json_object_get(kept->root, "comparisons"), *from;
     char sentence[STK_BENCH_SENTENCE];
-    size_t i;
-    if (!json_array_size(list)) return;
-    stk_text_add(out, "<h3>Which is faster</h3><ul>\n");
-    json_array_foreach(list, i, from)
-    {
-        const char *verdict = text_at(from, "verdict");
-        double a = number_at(from, "from"), b = number_at(from, "to"), further = number_at(from, "further_runs");
-        double n_pairs = number_at(from, "pairs");
-        if (!(a >= 0 && a < kept->n_cases && b >= 0 && b < kept->n_cases && n_pairs >= 0 && n_pairs < 1e9)) continue;
-        stk_bench_comparison c = {.a = (int)a,
-                                  .b = (int)b,
-                                  .is_paired = json_is_true(json_object_get(from, "paired")),
-                                  .change = interval_at(from, "change"),
-                                  .n = (int)n_pairs,
-                                  .n_further = further >= 0 && further < 1e15 ? (int64_t)further : -1,
-                                  .verdict = !strcmp(verdict, "better")  ? 1
-                                             : !strcmp(verdict, "worse") ? -1
-                                                                         : 0};
-        const stk_bench_kept_case *first = &kept->cases[c.a], *second = &kept->cases[c.b];
-        add_text(out, "<li>", stk_bench_verdict_text(&c, first->name, second->name, first->less_is_better, sentence),
-                 "</li>\n");
+    stk_bench_comparison c;
+    bool has_head = false;
+    for (int i = 0; i < stk_bench_kept_n_comparisons(kept); i++) {
+        if (!stk_bench_kept_comparison(kept, i, &c)) continue;
+        if (!has_head) stk_text_add(out, "<h3>Which is faster</h3><ul>\n");
+        has_head = true;
+        add_text(out, "<li>", stk_bench_kept_verdict_text(kept, &c, sentence), "</li>\n");
     }
-    stk_text_add(out, "</ul>\n");
+    if (has_head) stk_text_add(out, "</ul>\n");
 }
 
 /* Further results next to the first, case by case. Not enough memory for it: the page fails. */
@@ -442,12 +422,20 @@ stk_status stk_bench_page_add(const stk_bench_kept *kept, int n, const stk_bench
     return stk_text_status(out);
 }
 
+static bool has_ending(const char *path, const char *ending)
+{
+    size_t n = strlen(path), n_ending = strlen(ending);
+    return n > n_ending && !strcmp(path + n - n_ending, ending);
+}
+
 stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const stk_bench_prices *prices, const char *path)
 {
     stk_text out = {0};
     stk_status status = STK_OK;
     if (n < 1 || n > STK_BENCH_MOST_PAGE)
         return stk_fail(STK_INVALID, "a page is of 1 to %d results, not %d", STK_BENCH_MOST_PAGE, n);
+    if (!has_ending(path, ".html") && !has_ending(path, ".htm"))
+        return stk_fail(STK_UNSUPPORTED, "'%s': a page ends in .html, and a table in .md, .csv or .json", path);
     STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "a page of 'stoker report --bench'", 0, BEGIN, strlen(BEGIN)));
     STK_TRY(stk_bench_page_add(kept, n, prices, &out));
     STK_TRY(stk_dir_check_for(path));

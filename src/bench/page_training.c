@@ -7,8 +7,6 @@
 #include "bench/tell.h"
 #include "report/chart.h"
 
-enum { MOST_REPLICAS = 4096 };
-
 static const char *text_at(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -20,44 +18,6 @@ static void add_text(stk_text *out, const char *begin, const char *text, const c
     stk_text_add(out, "%s", begin);
     stk_html_add(out, text);
     stk_text_add(out, "%s", end);
-}
-
-/* --- peaks --- */
-
-stk_bench_roof stk_bench_measured_roof(const json_t *root, const char *precision)
-{
-    stk_bench_roof roof = {NAN, NAN};
-    const json_t *from;
-    size_t i;
-    json_array_foreach(json_object_get(root, "cases"), i, from)
-    {
-        double value = stk_bench_number_at(from, "summary.median.value");
-        if (!strcmp(text_at(from, "unit"), "GFLOP/s") && !strcmp(text_at(from, "precision"), precision))
-            roof.flop_per_s = fmax(roof.flop_per_s, value * 1e9); /* NaN gives way */
-        if (!strcmp(text_at(from, "unit"), "GB/s") && !strncmp(text_at(from, "name"), "memory", 6))
-            roof.byte_per_s = fmax(roof.byte_per_s, value * 1e9);
-    }
-    return roof;
-}
-
-stk_bench_roof stk_bench_published_roof(const json_t *root, const char *precision)
-{
-    char place[64];
-    snprintf(place, sizeof(place), "machine.published.%.16s_tflop_per_s", precision);
-    return (stk_bench_roof){stk_bench_number_at(root, place) * 1e12,
-                            stk_bench_number_at(root, "machine.published.bandwidth_gb_per_s") * 1e9};
-}
-
-bool stk_bench_read_training(const json_t *root, const json_t *from, double metric[STK_BENCH_N_METRICS],
-                             stk_bench_use *use)
-{
-    const char *precision = text_at(from, "precision");
-    double n = stk_bench_number_at(from, "replicas");
-    stk_bench_metrics_parse(json_object_get(json_object_get(from, "summary"), "metrics"), metric);
-    if (isnan(metric[STK_BENCH_METRIC_step_s])) return false;
-    *use = stk_bench_use_of(metric, n >= 1 && n <= MOST_REPLICAS ? (int)n : 1,
-                            stk_bench_published_roof(root, precision), stk_bench_measured_roof(root, precision));
-    return true;
 }
 
 /* --- trainings --- */
@@ -316,40 +276,11 @@ void stk_bench_page_roofline(stk_text *out, const stk_bench_kept *kept)
 
 /* --- scaling --- */
 
-stk_bench_interval stk_bench_efficiency(stk_bench_interval one, stk_bench_interval many, int n)
+static void add_scaled(stk_text *out, const stk_bench_kept *kept, const json_t *from, int i_result, size_t i)
 {
-    return (stk_bench_interval){many.value / (n * one.value), many.low / (n * one.high), many.high / (n * one.low)};
-}
-
-static stk_bench_interval median_of(const json_t *from)
-{
-    return (stk_bench_interval){stk_bench_number_at(from, "summary.median.value"),
-                                stk_bench_number_at(from, "summary.median.low"),
-                                stk_bench_number_at(from, "summary.median.high")};
-}
-
-bool stk_bench_scaling_of(const stk_bench_kept *kept, int i, stk_bench_interval *out)
-{
-    const json_t *cases = json_object_get(kept->root, "cases"), *from = json_array_get(cases, (size_t)i), *other;
-    const char *mode = text_at(from, "scaling");
-    double n = stk_bench_number_at(from, "replicas");
-    size_t k;
-    if (!mode[0] || !(n > 1 && n <= MOST_REPLICAS)) return false;
-    json_array_foreach(cases, k, other)
-    {
-        if (strcmp(text_at(other, "scaling"), mode) || stk_bench_number_at(other, "replicas") != 1) continue;
-        *out = stk_bench_efficiency(median_of(other), median_of(from), (int)n);
-        return true;
-    }
-    return false;
-}
-
-static void add_scaled(stk_text *out, const json_t *from, const json_t *one, int i_result, size_t i)
-{
-    char text[STK_BENCH_FIGURE];
+    char text[STK_BENCH_FIGURE], why[STK_BENCH_SENTENCE];
     double n = stk_bench_number_at(from, "replicas"), batch = stk_bench_number_at(from, "summary.metrics.batch");
-    if (!(n >= 1 && n <= MOST_REPLICAS)) return;
-    stk_bench_interval e = stk_bench_efficiency(median_of(one), median_of(from), (int)n);
+    stk_bench_interval e;
     stk_text_add(out, "<tr><td><a href=\"#r%dc%zu\" style=\"color:inherit\">", i_result, i);
     add_text(out, "", text_at(from, "name"), "</a></td>");
     stk_text_add(out, "<td class=n>%.0f</td>", n);
@@ -360,11 +291,10 @@ static void add_scaled(stk_text *out, const json_t *from, const json_t *one, int
              stk_bench_figure_text(stk_bench_number_at(from, "summary.median.value"), text_at(from, "unit"), text),
              "</a></td>");
     begin_cell(out, (link){i_result, i});
-    if (from == one)
+    if (!stk_bench_scaling_of(kept, (int)i, &e))
         stk_text_add(out, "<span class=dim>1 of itself</span></a></td></tr>\n");
-    else if (e.low > 1 || (isnan(e.low) && e.value > 1.05))
-        stk_text_add(out, "<b>%.0f %%: cannot be</b>; one replica ran under other conditions</a></td></tr>\n",
-                     100 * e.value);
+    else if (stk_bench_impossible(kept, (int)i, why))
+        add_text(out, "<b>error:</b> <span style=\"white-space:normal\">", why, "</span></a></td></tr>\n");
     else if (isfinite(e.low))
         stk_text_add(out, "%.0f %% (%.0f to %.0f)</a></td></tr>\n", 100 * e.value, 100 * e.low, 100 * e.high);
     else
@@ -413,22 +343,20 @@ static void add_scaling_chart(stk_text *out, const json_t *cases)
 
 void stk_bench_page_scaling(stk_text *out, const stk_bench_kept *kept, int i_result)
 {
-    const json_t *cases = json_object_get(kept->root, "cases"), *from, *one[2] = {NULL, NULL};
+    const json_t *cases = json_object_get(kept->root, "cases"), *from;
+    stk_bench_interval e;
     size_t i;
     bool has_head = false;
     json_array_foreach(cases, i, from)
     {
-        const char *mode = text_at(from, "scaling");
-        if (!mode[0]) continue;
-        const json_t **first = &one[!strcmp(mode, "weak")];
-        if (stk_bench_number_at(from, "replicas") == 1) *first = from;
-        if (!*first) continue; /* nothing to be compared with */
+        bool is_one = text_at(from, "scaling")[0] && stk_bench_number_at(from, "replicas") == 1;
+        if (!is_one && !stk_bench_scaling_of(kept, (int)i, &e)) continue; /* nothing to be compared with */
         if (!has_head)
             stk_text_add(out,
                          "<h3>Scaling</h3><table><tr><th>Case</th><th class=n>Replicas</th><th>Products in</th><th "
                          "class=n>Batch of each</th><th class=n>All together</th><th class=n>Efficiency</th></tr>\n");
         has_head = true;
-        add_scaled(out, from, *first, i_result, i);
+        add_scaled(out, kept, from, i_result, i);
     }
     if (!has_head) return;
     stk_text_add(out,

@@ -205,6 +205,51 @@ double stk_bench_break_even_h(const stk_bench_priced *rented, const stk_bench_pr
     return saved > 0 ? bought->purchase / saved : INFINITY;
 }
 
+bool stk_bench_is_rent_or_buy(const stk_bench_priced *rented, const stk_bench_priced *bought)
+{
+    return !isnan(rented->hourly) && !isnan(bought->purchase) && !isnan(rented->rate) && !isnan(bought->rate);
+}
+
+double stk_bench_life_h(const stk_bench_priced *bought)
+{
+    return bought->lifetime_h * bought->utilisation;
+}
+
+double stk_bench_years_of(const stk_bench_priced *bought, double hours)
+{
+    return hours / (YEAR_H * bought->utilisation);
+}
+
+static const struct {
+    const char *key, *title;
+} variations[] = {
+#define X(key, title) {#key, title},
+    STK_BENCH_VARIATIONS(X)
+#undef X
+};
+
+const char *stk_bench_variation_key(int variation)
+{
+    return variations[variation].key;
+}
+
+double stk_bench_prices_varied(const stk_bench_prices *p, int i, int variation)
+{
+    stk_bench_prices other = *p;
+    stk_bench_priced *m = &other.machine[i];
+    double price = variation == STK_BENCH_VARIATION_price_less_20   ? 0.8
+                   : variation == STK_BENCH_VARIATION_price_more_20 ? 1.2
+                                                                    : 1;
+    m->purchase *= price;
+    m->hourly *= price;
+    if (variation == STK_BENCH_VARIATION_electricity_x2) other.electricity *= 2;
+    if (variation == STK_BENCH_VARIATION_utilisation_100) m->utilisation = 1;
+    if (variation == STK_BENCH_VARIATION_utilisation_50) m->utilisation = 0.5;
+    if (variation == STK_BENCH_VARIATION_utilisation_25) m->utilisation = 0.25;
+    stk_bench_prices_compute(&other);
+    return m->million;
+}
+
 static void add_amount(stk_text *out, double x)
 {
     char text[STK_PLAIN_TEXT];
@@ -226,47 +271,37 @@ static void tell_break_even(const stk_bench_prices *p, stk_text *out)
     for (int i = 0; i < p->n; i++)
         for (int k = 0; k < p->n; k++) {
             const stk_bench_priced *rented = &p->machine[i], *bought = &p->machine[k];
-            if (isnan(rented->hourly) || isnan(bought->purchase)) continue;
-            if (isnan(rented->rate) || isnan(bought->rate)) continue;
+            if (!stk_bench_is_rent_or_buy(rented, bought)) continue;
             if (!has_head)
                 stk_text_add(out, "\n| Renting | Buying | Buying is cheaper from so many hours of its work on | Years "
                                   "at its utilisation |\n"
                                   "|---|---|---:|---:|\n");
             has_head = true;
-            double hours = stk_bench_break_even_h(rented, bought), life = bought->lifetime_h * bought->utilisation;
+            double hours = stk_bench_break_even_h(rented, bought);
             stk_text_add(out, "| %s | %s |", shown(rented->name, a), shown(bought->name, b));
-            if (hours > life)
+            if (hours > stk_bench_life_h(bought))
                 stk_text_add(out, " never within its lifetime | |\n");
             else
                 stk_text_add(out, " %s | %s |\n", stk_plain_number(hours, text),
-                             stk_plain_number(hours / (YEAR_H * bought->utilisation), years));
+                             stk_plain_number(stk_bench_years_of(bought, hours), years));
         }
 }
 
 /* What a million units cost where one thing is different. */
 static void tell_sensitivity(const stk_bench_prices *p, stk_text *out)
 {
-    static const double utilisations[] = {1, 0.5, 0.25};
     char name[256];
-    stk_text_add(out,
-                 "\n| A million %s, %s | as it is | price -20 %% | price +20 %% | electricity x2 | utilisation 100 %% "
-                 "| 50 %% | 25 %% |\n"
-                 "|---|---:|---:|---:|---:|---:|---:|---:|\n",
-                 p->unit, p->currency);
+    stk_text_add(out, "\n| A million %s, %s |", p->unit, p->currency);
+    for (int k = 0; k < STK_BENCH_N_VARIATIONS; k++)
+        stk_text_add(out, " %s |", variations[k].title);
+    stk_text_add(out, "\n|---|");
+    for (int k = 0; k < STK_BENCH_N_VARIATIONS; k++)
+        stk_text_add(out, "---:|");
+    stk_text_add(out, "\n");
     for (int i = 0; i < p->n; i++) {
         stk_text_add(out, "| %s |", shown(p->machine[i].name, name));
-        for (int k = 0; k < 7; k++) {
-            stk_bench_prices other = *p;
-            stk_bench_priced *m = &other.machine[i];
-            if (k == 1 || k == 2) {
-                m->purchase *= k == 1 ? 0.8 : 1.2;
-                m->hourly *= k == 1 ? 0.8 : 1.2;
-            }
-            if (k == 3) other.electricity *= 2;
-            if (k >= 4) m->utilisation = utilisations[k - 4];
-            stk_bench_prices_compute(&other);
-            add_amount(out, m->million);
-        }
+        for (int k = 0; k < STK_BENCH_N_VARIATIONS; k++)
+            add_amount(out, stk_bench_prices_varied(p, i, k));
         stk_text_add(out, "\n");
     }
 }

@@ -66,6 +66,30 @@ void stk_bench_prices_compute(stk_bench_prices *prices);
 /* Hours of work from which on buying is cheaper than renting at equal work: rate_rent / rate_buy hours are rented for
  * each. Infinite: never. */
 double stk_bench_break_even_h(const stk_bench_priced *rented, const stk_bench_priced *bought);
+/* Whether the two can be set against each other so. */
+bool stk_bench_is_rent_or_buy(const stk_bench_priced *rented, const stk_bench_priced *bought);
+/* Hours in which it works until its lifetime ends, and years in which it works so many hours. */
+double stk_bench_life_h(const stk_bench_priced *bought);
+double stk_bench_years_of(const stk_bench_priced *bought, double hours);
+
+/* What may be different from what the file says: X(key, title). */
+#define STK_BENCH_VARIATIONS(X)                                                                                        \
+    X(as_it_is, "as it is")                                                                                            \
+    X(price_less_20, "price -20 %")                                                                                    \
+    X(price_more_20, "price +20 %")                                                                                    \
+    X(electricity_x2, "electricity x2")                                                                                \
+    X(utilisation_100, "utilisation 100 %")                                                                            \
+    X(utilisation_50, "50 %")                                                                                          \
+    X(utilisation_25, "25 %")
+enum {
+#define X(key, title) STK_BENCH_VARIATION_##key,
+    STK_BENCH_VARIATIONS(X)
+#undef X
+        STK_BENCH_N_VARIATIONS
+};
+const char *stk_bench_variation_key(int variation);
+/* For a million units on machine i, where that one thing is different. */
+double stk_bench_prices_varied(const stk_bench_prices *prices, int i, int variation);
 
 /* Tables in Markdown: costs, from how many hours on what is cheaper, and what other prices and utilisations would do.
  */

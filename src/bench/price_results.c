@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/new_file.h"
+#include "base/text.h"
 #include "bench/metric.h"
 #include "bench/price.h"
 #include "report/chart.h"
@@ -65,6 +66,17 @@ static stk_status fill_rate(const stk_bench_prices *p, stk_bench_priced *m, cons
     return STK_OK;
 }
 
+static stk_status refuse_case(const stk_bench_kept *result, const char *name)
+{
+    enum { MOST = 64 };
+    const char *names[MOST + 1] = {NULL};
+    for (int i = 0; i < result->n_cases && i < MOST; i++)
+        names[i] = result->cases[i].name;
+    const char *meant = stk_nearest_name(name, names);
+    return stk_fail(STK_NOT_FOUND, "'%s' has no case '%s'%s%s%s", result->path, name, meant ? "; did you mean '" : "",
+                    meant ? meant : "", meant ? "'?" : "");
+}
+
 static stk_status fill_machine(const stk_bench_prices *p, stk_bench_priced *m, const stk_bench_kept *kept, int n)
 {
     const stk_bench_kept *result = find_result(kept, n, m->result);
@@ -78,7 +90,7 @@ static stk_status fill_machine(const stk_bench_prices *p, stk_bench_priced *m, c
         const char *name = json_string_value(json_object_get(from, "name"));
         if (name && !strcmp(name, m->case_name)) found = from;
     }
-    if (!found) return stk_fail(STK_NOT_FOUND, "'%s' has no case '%s'", result->path, m->case_name);
+    if (!found) return refuse_case(result, m->case_name);
     STK_RETURN_IF_ERROR(fill_rate(p, m, found));
     m->is_disturbed = result->is_disturbed;
     if (isnan(m->power_w)) {

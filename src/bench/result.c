@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/new_folder.h"
 #include "base/secret.h"
+#include "bench/metric.h"
 #include "bench/place.h"
 #include "bench/tell.h"
 
@@ -338,6 +339,39 @@ void stk_bench_kept_free(stk_bench_kept *kept)
     kept->cases = NULL;
     kept->root = NULL;
     kept->n_cases = 0;
+}
+
+int stk_bench_kept_n_comparisons(const stk_bench_kept *kept)
+{
+    return (int)json_array_size(json_object_get(kept->root, "comparisons"));
+}
+
+static stk_bench_interval interval_at(const json_t *object, const char *key)
+{
+    const json_t *i = json_object_get(object, key);
+    return (stk_bench_interval){stk_bench_number_at(i, "value"), stk_bench_number_at(i, "low"),
+                                stk_bench_number_at(i, "high")};
+}
+
+bool stk_bench_kept_comparison(const stk_bench_kept *kept, int i, stk_bench_comparison *out)
+{
+    const json_t *from = json_array_get(json_object_get(kept->root, "comparisons"), (size_t)i);
+    const char *verdict = text_at(from, "verdict");
+    double a = stk_bench_number_at(from, "from"), b = stk_bench_number_at(from, "to"),
+           further = stk_bench_number_at(from, "further_runs"), n_pairs = stk_bench_number_at(from, "pairs");
+    if (!(a >= 0 && a < kept->n_cases && b >= 0 && b < kept->n_cases && n_pairs >= 0 && n_pairs < 1e9)) return false;
+    *out = (stk_bench_comparison){.a = (int)a,
+                                  .b = (int)b,
+                                  .is_paired = json_is_true(json_object_get(from, "paired")),
+                                  .change = interval_at(from, "change"),
+                                  .decision = interval_at(from, "change_99"),
+                                  .share_better = stk_bench_number_at(from, "share_better"),
+                                  .n = (int)n_pairs,
+                                  .n_further = further >= 0 && further < 1e15 ? (int64_t)further : -1,
+                                  .verdict = !strcmp(verdict, stk_bench_verdict_name(1))    ? 1
+                                             : !strcmp(verdict, stk_bench_verdict_name(-1)) ? -1
+                                                                                            : 0};
+    return true;
 }
 
 int stk_bench_kept_differences(const stk_bench_kept *a, const stk_bench_kept *b, stk_text *out)

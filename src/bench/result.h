@@ -50,6 +50,9 @@ stk_status stk_bench_kept_read(const char *path, stk_bench_kept *out);
 /* The same of a text; origin: its name for messages. */
 stk_status stk_bench_kept_parse(const char *origin, const void *text, size_t n, stk_bench_kept *out);
 void stk_bench_kept_free(stk_bench_kept *kept);
+/* Comparisons of its cases, which ran in turns. False: there is none, or none that can be. */
+int stk_bench_kept_n_comparisons(const stk_bench_kept *kept);
+bool stk_bench_kept_comparison(const stk_bench_kept *kept, int i, stk_bench_comparison *out);
 /* Why two of them do not measure alike: one line for each thing that differs. Returns how many. */
 int stk_bench_kept_differences(const stk_bench_kept *a, const stk_bench_kept *b, stk_text *out);
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "bench/derived.h"
 #include "bench/result.h"
 
 typedef struct checker {
@@ -174,6 +175,7 @@ static stk_status check_figures(checker *c, const stk_bench_kept *kept)
 {
     const json_t *cases = json_object_get(kept->root, "cases");
     const json_t *seed = json_object_get(json_object_get(kept->root, "settings"), "seed");
+    char why[STK_BENCH_SENTENCE];
     for (int i = 0; i < kept->n_cases; i++) {
         const stk_bench_kept_case *k = &kept->cases[i];
         const json_t *from = json_array_get(cases, (size_t)i), *summary = json_object_get(from, "summary");
@@ -194,6 +196,7 @@ static stk_status check_figures(checker *c, const stk_bench_kept *kept)
         if (number_at(summary, "counted_runs") != (double)k->n)
             note(c, "'%s' says that another number of runs count", k->name);
         check_runs(c, cases, from, k->name);
+        if (stk_bench_impossible(kept, i, why)) note(c, "'%s': %s", k->name, why);
     }
     if (!kept->n_cases) note(c, "there is no case");
     return STK_OK;

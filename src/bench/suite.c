@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "settings/schema.h"
 #include "stoker/graph/device.h"
@@ -130,6 +131,22 @@ static int count_devices(const char *device)
     return WIFEXITED(how) ? WEXITSTATUS(how) : 0;
 }
 
+/* A word in braces that is nearly one of a suite's: nobody else would notice that it is misspelt. */
+static stk_status refuse_misspelt(const stk_yaml_node *node, const char *text)
+{
+    static const char *const words[] = {"stoker", "work", "device", "other", "cores", "side", NULL};
+    char word[16];
+    for (const char *at = text; (at = strchr(at, '{')); at++) {
+        size_t n = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz");
+        if (at[n + 1] != '}' || n >= sizeof(word) || (at > text && at[-1] == '$')) continue;
+        snprintf(word, sizeof(word), "%.*s", (int)n, at + 1);
+        const char *meant = stk_nearest_name(word, words);
+        if (meant && strcmp(meant, word))
+            return stk_yaml_fail(node, "'{%s}' is none of a suite's words; did you mean '{%s}'?", word, meant);
+    }
+    return STK_OK;
+}
+
 /* {stoker}, {work}, {device}, {other}, {cores} and {side} in place. Returned: free(). */
 static stk_status expand(const stk_bench_suite *suite, const char *program, const char *text, char **out)
 {
@@ -163,6 +180,14 @@ static stk_status expand(const stk_bench_suite *suite, const char *program, cons
     if (status == STK_OK && !(*out = strdup(stk_text_get(&all)))) status = stk_fail_memory(all.n + 1);
     stk_text_free(&all);
     return status;
+}
+
+/* The text of a command or a path in the suite; node is where it stands. */
+static stk_status expand_node(const stk_bench_suite *suite, const char *program, const stk_yaml_node *node, char **out)
+{
+    *out = NULL;
+    STK_RETURN_IF_ERROR(refuse_misspelt(node, node->text));
+    return expand(suite, program, node->text, out);
 }
 
 static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, const char *program)
@@ -201,8 +226,8 @@ static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, c
     if (!c->unit) return stk_yaml_fail(node, "a figure needs its 'unit'");
     if (!file != !c->key) return stk_yaml_fail(node, "'file' and 'key' go together");
     if (file && c->pattern) return stk_yaml_fail(node, "a figure comes by 'pattern' or from a 'file', not by both");
-    STK_RETURN_IF_ERROR(expand(suite, program, stk_yaml_text(node, "run"), &suite->run[i]));
-    if (file) STK_RETURN_IF_ERROR(expand(suite, program, file, &suite->file[i]));
+    STK_RETURN_IF_ERROR(expand_node(suite, program, stk_yaml_get(node, "run"), &suite->run[i]));
+    if (file) STK_RETURN_IF_ERROR(expand_node(suite, program, stk_yaml_get(node, "file"), &suite->file[i]));
     c->file = suite->file[i];
     return STK_OK;
 }
@@ -242,7 +267,7 @@ static stk_status read_suite(stk_bench_suite *suite, const char *program)
     for (const stk_yaml_node *node = list ? list->child : NULL; node; node = node->next) {
         if (suite->n_prepare == STK_BENCH_MOST_CASES)
             return stk_yaml_fail(node, "more than %d commands", STK_BENCH_MOST_CASES);
-        STK_RETURN_IF_ERROR(expand(suite, program, node->text, &suite->prepare[suite->n_prepare++]));
+        STK_RETURN_IF_ERROR(expand_node(suite, program, node, &suite->prepare[suite->n_prepare++]));
     }
     return STK_OK;
 }

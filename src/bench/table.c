@@ -10,7 +10,7 @@
 #include "base/new_file.h"
 #include "base/plain_number.h"
 #include "bench/apart.h"
-#include "bench/page_parts.h"
+#include "bench/derived.h"
 #include "bench/place.h"
 #include "bench/tell.h"
 
@@ -38,6 +38,14 @@ static const json_t *case_at(const stk_bench_kept *kept, int i)
     return json_array_get(json_object_get(kept->root, "cases"), (size_t)i);
 }
 
+/* The comparison of case i with another that it ran in turns with. */
+static bool find_comparison(const stk_bench_kept *kept, int i, stk_bench_comparison *out)
+{
+    for (int k = 0; k < stk_bench_kept_n_comparisons(kept); k++)
+        if (stk_bench_kept_comparison(kept, k, out) && out->b == i) return true;
+    return false;
+}
+
 /* What is known of two, or of one of them. */
 static double sum_of_known(double a, double b)
 {
@@ -50,6 +58,7 @@ void stk_bench_row_read(const stk_bench_kept *kept, int i, double c[STK_BENCH_N_
     double m[STK_BENCH_N_METRICS];
     stk_bench_use use;
     stk_bench_interval e;
+    stk_bench_comparison comparison;
     for (int k = 0; k < STK_BENCH_N_COLUMNS; k++)
         c[k] = columns[k].place[0] ? stk_bench_number_at(from, columns[k].place) : NAN;
     if (!stk_bench_read_training(kept->root, from, m, &use))
@@ -66,6 +75,12 @@ void stk_bench_row_read(const stk_bench_kept *kept, int i, double c[STK_BENCH_N_
         sum_of_known(stk_bench_number_at(from, "summary.joules"), stk_bench_number_at(from, "summary.gpu_joules"));
     c[STK_BENCH_COLUMN_sample_joules] =
         sum_of_known(m[STK_BENCH_METRIC_gpu_joules_per_sample], m[STK_BENCH_METRIC_cpu_joules_per_sample]);
+    if (find_comparison(kept, i, &comparison)) {
+        c[STK_BENCH_COLUMN_change] = comparison.change.value;
+        c[STK_BENCH_COLUMN_change_low] = comparison.change.low;
+        c[STK_BENCH_COLUMN_change_high] = comparison.change.high;
+        c[STK_BENCH_COLUMN_pairs] = comparison.n;
+    }
     if (stk_bench_scaling_of(kept, i, &e)) {
         c[STK_BENCH_COLUMN_efficiency] = e.value;
         c[STK_BENCH_COLUMN_efficiency_low] = e.low;
@@ -75,14 +90,31 @@ void stk_bench_row_read(const stk_bench_kept *kept, int i, double c[STK_BENCH_N_
 
 /* --- CSV and JSON --- */
 
+/* A row's words: with which case it was compared in turns, what could be said, and why it is an error; "": nothing. */
+typedef struct row_words {
+    const char *compared_with, *verdict, *error;
+    char text[STK_BENCH_SENTENCE];
+} row_words;
+
+static void read_words(const stk_bench_kept *kept, int i, row_words *out)
+{
+    stk_bench_comparison c;
+    bool is_compared = find_comparison(kept, i, &c);
+    out->compared_with = is_compared ? kept->cases[c.a].name : "";
+    out->verdict = is_compared ? stk_bench_verdict_name(c.verdict) : "";
+    out->error = stk_bench_impossible(kept, i, out->text);
+    if (!out->error) out->error = "";
+}
+
 void stk_bench_table_csv(const stk_bench_kept *kept, int n, const char *from, stk_text *out)
 {
     double c[STK_BENCH_N_COLUMNS];
     char text[STK_BENCH_PLACE];
+    row_words words;
     stk_text_add(out, CSV_BEGIN "precision,scaling");
     for (int k = 0; k < STK_BENCH_N_COLUMNS; k++)
         stk_text_add(out, ",%s", columns[k].name);
-    stk_text_add(out, ",disturbed,energy,date,raw,raw_case\n");
+    stk_text_add(out, ",compared_with,verdict,error,disturbed,energy,date,raw,raw_case\n");
     for (int r = 0; r < n; r++)
         for (int i = 0; i < kept[r].n_cases; i++) {
             const json_t *row = case_at(&kept[r], i);
@@ -98,6 +130,12 @@ void stk_bench_table_csv(const stk_bench_kept *kept, int n, const char *from, st
                 stk_text_add(out, ",");
                 stk_bench_put_number(out, c[k]);
             }
+            read_words(&kept[r], i, &words);
+            const char *more[] = {words.compared_with, words.verdict, words.error};
+            for (size_t k = 0; k < sizeof(more) / sizeof(more[0]); k++) {
+                stk_text_add(out, ",");
+                stk_bench_put_field(out, more[k]);
+            }
             stk_text_add(out, ",%d,", kept[r].is_disturbed);
             stk_bench_put_field(out, text_at(kept[r].root, "energy"));
             stk_text_add(out, ",");
@@ -108,8 +146,14 @@ void stk_bench_table_csv(const stk_bench_kept *kept, int n, const char *from, st
         }
 }
 
+static void set_words(json_t *object, const char *key, const char *words)
+{
+    json_object_set_new(object, key, words[0] ? json_string(words) : json_null());
+}
+
 static json_t *row_json(const stk_bench_kept *kept, int i, const char *from)
 {
+    row_words words;
     static const char *const keys[] = {"unit", "better", "precision", "scaling"};
     double c[STK_BENCH_N_COLUMNS];
     char text[STK_BENCH_PLACE];
@@ -118,11 +162,14 @@ static json_t *row_json(const stk_bench_kept *kept, int i, const char *from)
     json_object_set_new(object, "result", json_string(stk_bench_folder_of(kept, text)));
     json_object_set_new(object, "case", json_string(text_at(row, "name")));
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-        json_object_set_new(object, keys[k],
-                            text_at(row, keys[k])[0] ? json_string(text_at(row, keys[k])) : json_null());
+        set_words(object, keys[k], text_at(row, keys[k]));
     stk_bench_row_read(kept, i, c);
     for (int k = 0; k < STK_BENCH_N_COLUMNS; k++)
         json_object_set_new(object, columns[k].name, isfinite(c[k]) ? json_real(c[k]) : json_null());
+    read_words(kept, i, &words);
+    set_words(object, "compared_with", words.compared_with);
+    set_words(object, "verdict", words.verdict);
+    set_words(object, "error", words.error);
     json_object_set_new(object, "disturbed", json_boolean(kept->is_disturbed));
     json_object_set_new(object, "energy", json_string(text_at(kept->root, "energy")));
     json_object_set_new(object, "date", json_string(text_at(kept->root, "date")));
@@ -264,6 +311,29 @@ static void put_found(stk_text *out, const stk_bench_kept *kept, const char *pla
     }
 }
 
+/* What can be said of cases that ran in turns, and what cannot be. */
+static void put_verdicts(stk_text *out, const stk_bench_kept *kept)
+{
+    char sentence[STK_BENCH_SENTENCE];
+    stk_bench_comparison c;
+    const char *begin = "\nWhich is faster, run in turns:\n\n";
+    for (int i = 0; i < stk_bench_kept_n_comparisons(kept); i++) {
+        if (!stk_bench_kept_comparison(kept, i, &c)) continue;
+        stk_text_add(out, "%s- ", begin);
+        stk_bench_put_text(out, stk_bench_kept_verdict_text(kept, &c, sentence));
+        stk_text_add(out, "\n");
+        begin = "";
+    }
+    begin = "\n**Errors:**\n\n";
+    for (int i = 0; i < kept->n_cases; i++) {
+        if (!stk_bench_impossible(kept, i, sentence)) continue;
+        stk_text_add(out, "%s- ", begin);
+        stk_bench_put_text(out, kept->cases[i].name);
+        stk_text_add(out, ": %s\n", sentence);
+        begin = "";
+    }
+}
+
 stk_status stk_bench_table_markdown(const stk_bench_kept *kept, int n, const char *from, stk_text *out)
 {
     stk_bench_apart apart = {0};
@@ -286,6 +356,7 @@ stk_status stk_bench_table_markdown(const stk_bench_kept *kept, int n, const cha
                     sizeof(of_trainings) / sizeof(of_trainings[0]));
         put_columns(out, &kept[r], place, STK_BENCH_COLUMN_efficiency, "Scaling:", of_scaling,
                     sizeof(of_scaling) / sizeof(of_scaling[0]));
+        put_verdicts(out, &kept[r]);
     }
     stk_status status = compare_all(kept, n, &apart);
     if (status == STK_OK && apart.n) {

@@ -40,6 +40,10 @@
     X(efficiency, "")                                                                                                  \
     X(efficiency_low, "")                                                                                              \
     X(efficiency_high, "")                                                                                             \
+    X(change, "")                                                                                                      \
+    X(change_low, "")                                                                                                  \
+    X(change_high, "")                                                                                                 \
+    X(pairs, "")                                                                                                       \
     X(test_accuracy, "summary.metrics.test_accuracy")                                                                  \
     X(test_loss, "summary.metrics.test_loss")
 
@@ -50,7 +54,7 @@ enum {
         STK_BENCH_N_COLUMNS
 };
 
-/* Of case i of a result; NaN: not known. */
+/* Of case i of a result; NaN: not known. change: compared with the case that it ran in turns with, of the figure. */
 void stk_bench_row_read(const stk_bench_kept *kept, int i, double column[STK_BENCH_N_COLUMNS]);
 
 /* kept [n]. from: the file that the table goes to, NULL: this folder's; places of raw runs are relative to it. With

@@ -1,6 +1,7 @@
 #include "bench/tell.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,8 @@ const char *stk_bench_verdict_text(const stk_bench_comparison *c, const char *a,
                                    char out[STK_BENCH_SENTENCE])
 {
     const char *noun = c->is_paired ? "pairs" : "runs";
-    char more[96] = "";
+    char more[192] = "";
+    int n = 0;
     if (c->verdict) {
         double sign = c->change.value < 0 ? -1 : 1, low = sign * c->change.low, high = sign * c->change.high;
         snprintf(out, STK_BENCH_SENTENCE, "'%.80s' is %s than '%.80s': %s %.2f %% %s (%.2f to %.2f %%; 95 %%, %d %s)",
@@ -35,9 +37,11 @@ const char *stk_bench_verdict_text(const stk_bench_comparison *c, const char *a,
                  100 * fmax(low, high), c->n, noun);
         return out;
     }
+    if (c->is_paired && (c->change.low > 0 || c->change.high < 0))
+        n = snprintf(more, sizeof(more), "; the 99 %% interval, which decides, has 0 in it");
     if (c->n_further > 0) {
         char count[STK_COUNT_TEXT];
-        snprintf(more, sizeof(more), "; %s more would tell a difference of this size",
+        snprintf(more + n, sizeof(more) - (size_t)n, "; %s more would tell a difference of this size",
                  stk_count_text(c->n_further, count));
     }
     if (isnan(c->change.low))
@@ -49,6 +53,13 @@ const char *stk_bench_verdict_text(const stk_bench_comparison *c, const char *a,
                  a, b, b, less_is_better ? "takes" : "gives", 100 * c->change.low, 100 * c->change.high, c->n, noun,
                  more);
     return out;
+}
+
+const char *stk_bench_kept_verdict_text(const stk_bench_kept *kept, const stk_bench_comparison *c,
+                                        char out[STK_BENCH_SENTENCE])
+{
+    const stk_bench_kept_case *a = &kept->cases[c->a], *b = &kept->cases[c->b];
+    return stk_bench_verdict_text(c, a->name, b->name, a->less_is_better, out);
 }
 
 static const char *case_name(const stk_bench_case *c, char out[256])
@@ -91,7 +102,7 @@ static void add_case(const stk_bench *bench, const stk_bench_case *c, stk_text *
                      stk_bench_figure_text(s->median.high, c->unit, b));
     else
         stk_text_add(out, " (%d run%s too few for an interval)", s->n, s->n == 1 ? " is" : "s are");
-    stk_text_add(out, ", %d runs after %d to warm up\n", s->n, s->n_warmup);
+    stk_text_add(out, ", %d run%s after %d to warm up\n", s->n, s->n == 1 ? "" : "s", s->n_warmup);
     stk_text_add(out, "  range   %s to %s", stk_bench_figure_text(s->least, c->unit, a),
                  stk_bench_figure_text(s->most, c->unit, b));
     if (s->n_outliers)
@@ -113,6 +124,20 @@ static void add_case(const stk_bench *bench, const stk_bench_case *c, stk_text *
                      100 * bench->plan.precision);
 }
 
+/* Of commands that take long for the time that was given. */
+static void add_time_wanted(const stk_bench *bench, stk_text *out)
+{
+    int n_least = INT_MAX, n_rounds = 0;
+    for (int i = 0; i < bench->n_cases; i++) {
+        n_least = bench->cases[i].summary.n < n_least ? bench->cases[i].summary.n : n_least;
+        n_rounds = bench->cases[i].n_runs > n_rounds ? bench->cases[i].n_runs : n_rounds;
+    }
+    if (bench->end != STK_BENCH_END_time || n_least >= bench->plan.least_rounds || !n_rounds) return;
+    double each_s = bench->seconds / n_rounds, n_wanted = bench->plan.least_rounds + bench->plan.least_warmups;
+    stk_text_add(out, "          %d runs%s would take --seconds %.0f\n", bench->plan.least_rounds,
+                 bench->n_cases > 1 ? " of each" : "", ceil(1.1 * n_wanted * each_s));
+}
+
 void stk_bench_tell_text(const stk_bench *bench, const stk_bench_about *about, stk_text *out)
 {
     char sentence[STK_BENCH_SENTENCE], a[256], b[256], text[STK_PLAIN_TEXT];
@@ -121,6 +146,7 @@ void stk_bench_tell_text(const stk_bench *bench, const stk_bench_about *about, s
     add_marks(bench, out);
     stk_text_add(out, "ended     %s, after %s\n", stk_bench_end_text(bench->end),
                  stk_plain_duration(bench->seconds, text));
+    add_time_wanted(bench, out);
     if (bench->no_energy) stk_text_add(out, "energy    not measured: %s\n", bench->no_energy);
     for (int i = 0; i < about->n_comparisons; i++) {
         const stk_bench_comparison *c = &about->comparison[i];

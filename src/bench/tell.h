@@ -13,6 +13,9 @@ const char *stk_bench_figure_text(double x, const char *unit, char out[STK_BENCH
  */
 const char *stk_bench_verdict_text(const stk_bench_comparison *c, const char *a, const char *b, bool less_is_better,
                                    char out[STK_BENCH_SENTENCE]);
+/* The same of a comparison within a kept result. */
+const char *stk_bench_kept_verdict_text(const stk_bench_kept *kept, const stk_bench_comparison *c,
+                                        char out[STK_BENCH_SENTENCE]);
 /* Lines for a terminal. */
 void stk_bench_tell_text(const stk_bench *bench, const stk_bench_about *about, stk_text *out);
 void stk_bench_tell_markdown(const stk_bench *bench, const stk_bench_about *about, stk_text *out);

@@ -263,12 +263,15 @@ def suite():
     work = cases[0]["command"][1].rsplit("/", 1)[0]
     check(not os.path.exists(work), "the working folder is gone")
     accepted(["bench", "--list"], "quick", "system", "data", "train", "quality", "scaling")
-    refused(["bench", "quikc"], 2, "there is no suite 'quikc'")
+    refused(["bench", "quikc"], 2, "there is no suite 'quikc'; did you mean 'quick'?")
     refused(["bench", "quick", "--unit", "x"], 2, "a suite says itself")
     refused(["bench", "quick", "--device", "nope"], 1, "no device 'nope'", "stoker devices")
     with open("bad.yaml", "w") as f:
         f.write("name: bad\ncases:\n  - {name: a, run: 'true', pattern: x}\n")
     refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:3:5", "needs its 'unit'")
+    with open("bad.yaml", "w") as f:
+        f.write("name: bad\ncases:\n  - {name: a, run: 'cat {wrok}/x'}\n")
+    refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:3:", "did you mean '{work}'?")
     for head, cases, words in (("x/../y", ["name: a"], "a name that a folder can have"), ("bad", ["name: a", "name: a"], "two cases 'a'"),
                                ("bad", ["name: a, precision: f77"], "f77")):
         with open("bad.yaml", "w") as f:
@@ -288,6 +291,14 @@ def tables():
         with open(f"tables/other.{ending}", "w") as f:
             f.write("something else")
         refused(["report", "--bench", "net", "--out", f"tables/other.{ending}"], 1, f"other.{ending}")
+    refused(["report", "--bench", "net", "--out", "tables/t.txt"], 1, "a page ends in .html, and a table in .md, .csv or .json")
+    accepted(["report", "--bench", "pair", "--out", "tables/pair.md"])
+    accepted(["report", "--bench", "pair", "--out", "tables/pair.csv"])
+    text, rows = open("tables/pair.md").read(), list(csv.DictReader(open("tables/pair.csv")))
+    found = result("pair")["comparisons"][0]
+    check("Which is faster, run in turns:" in text and "slower than" in text, f"what was found in turns: {text}")
+    check(rows[1]["compared_with"] == rows[0]["case"] and rows[1]["verdict"] == found["verdict"] == "worse" and rows[0]["verdict"] == ""
+          and abs(float(rows[1]["change"]) / found["change"]["value"] - 1) < 1e-9 and int(float(rows[1]["pairs"])) == found["pairs"], f"and in CSV: {rows}")
     refused(["report", "--bench", "net", "--out", "tables/t.csv", "--png", "t.png"], 2, "a table is no page")
     rows = list(csv.DictReader(open("tables/t.csv")))
     told = json.load(open("tables/t.json"))
@@ -312,6 +323,24 @@ def tables():
     page = open("tables/two.html").read()
     check("Next to each other" in page and "is slower than" in page and page.count('href="#r1c0"') >= 6, "also on the page")
     check("Next to each other" in open("tables/two.md").read(), "results with a case in common are compared")
+
+
+def impossible():
+    """Two replicas that are three times as fast as one: an error wherever the result is told, and in its exit code."""
+    with open("scaled.yaml", "w") as f:
+        f.write("name: scaled\nseconds: 20\nruns: 5\nwarmup: 0\ncases:\n" + "".join(
+            f"  - {{name: r {n}, run: 'echo {figure} x', pattern: '([0-9]+) x', unit: samples/s, scaling: strong, replicas: {n}}}\n"
+            for n, figure in ((1, 100), (2, 300), (4, 380))))
+    cannot = "an efficiency of 150 % cannot be"
+    refused(["bench", "--suite", "scaled.yaml", "--most-runs", "5", "--out", "scaled"], 1, f"'r 2': {cannot}", lines=None)
+    for ending in "md", "csv", "json", "html":
+        accepted(["report", "--bench", "scaled", "--out", f"scaled.{ending}"])
+        text = open(f"scaled.{ending}").read()
+        check(text.count(cannot) == 1, f"{ending}: {text}")
+    rows = list(csv.DictReader(open("scaled.csv")))
+    check([bool(row["error"]) for row in rows] == [False, True, False] and abs(float(rows[2]["efficiency"]) - 0.95) < 1e-9, f"of two alone: {rows}")
+    done = run("bench", "submit", "--check", "scaled")
+    check(done.returncode == 1 and cannot in done.stdout, f"nor can it be published: {done.stdout}")
 
 
 def trainings():
@@ -357,6 +386,11 @@ def trainings():
     refused(["report", "--bench", "net", "--prices", "nowhere.yaml", "--out", "net.html"], 1, "nowhere.yaml")
     refused(["report", "net", "--prices", "net-prices.yaml"], 2, "goes with '--bench'")
     refused(["bench", "cost", "net-prices.yaml"], 1, "not among those given")
+    with open("net-prices.yaml") as f:
+        text = f.read()
+    with open("typo.yaml", "w") as f:
+        f.write(text.replace("case: net 1", "case: nte 1"))
+    refused(["bench", "cost", "typo.yaml", "net"], 1, "has no case 'nte 1'; did you mean 'net 1'?")
     refused(["bench", "--device", "cpu", "--", "true"], 2, "goes with a suite")
     accepted(["devices", "--published"], "NVIDIA H100 PCIe")
     with open("wide.yaml", "w") as f:
@@ -387,6 +421,20 @@ def costs():
     accepted(["bench", "cost", "prices.yaml"], "| rented | 1,000 | 3.6 |", "A million samples, EUR")
     told = json.loads(accepted(["bench", "cost", "prices.yaml", "--json"]).stdout)
     check(abs(told["machines"][0]["million"] - 1) < 1e-9, f"3.60 EUR for 3.6 million: {told}")
+    with open("prices.yaml") as f:
+        text = f.read()
+    with open("both.yaml", "w") as f:
+        f.write(text + "  - {name: bought, source: a shop, date: 2026-10-01, purchase: 8766 EUR, lifetime: 2 years, power: 1000 W, utilisation: 50%, rate: 1000 samples/s}\n")
+    told = json.loads(accepted(["bench", "cost", "both.yaml", "--json"]).stdout)
+    even, bought = told["break_even"], told["machines"][1]
+    # 8,766 EUR in 8,766 hours of work: 1 EUR an hour, and 0.30 for its energy; each hour saves 3.60 - 0.30.
+    check(abs(bought["hour"] - 1.3) < 1e-9 and len(even) == 1 and abs(even[0]["hours"] - 8766 / 3.3) < 1e-4
+          and abs(even[0]["years"] - 8766 / 3.3 / 4383) < 1e-6, f"when buying pays: {told}")
+    check(bought["date"] == "2026-10-01" and bought["source"] == "a shop" and told["electricity_kwh"] == 0.3 and told["pue"] == 1
+          and told["unit"] == "samples" and told["units_of_work"] == 50000, f"what it was computed from: {told}")
+    a_million = {k: round(v * 3.6, 6) for k, v in bought["million_with"].items()}
+    check(a_million == {"as_it_is": 1.3, "price_less_20": 1.1, "price_more_20": 1.5, "electricity_x2": 1.6, "utilisation_100": 0.8,
+                        "utilisation_50": 1.3, "utilisation_25": 2.3}, f"with other prices: {a_million}")
     with open("prices.yaml", "a") as f:
         f.write("  - {name: other, source: an offer, hourly: 3.60, rate: 1000 samples/s}\n")
     refused(["bench", "cost", "prices.yaml"], 1, "prices.yaml:7:", "EUR/h")
@@ -409,12 +457,13 @@ def schema():
         return
     with open(f"{ROOT}/docs/bench-schema.json") as f:
         wanted = json.load(f)
-    for folder in "one", "figure", "pair", "hot", "suite", "net", "late", "left":
+    for folder in "one", "figure", "pair", "hot", "suite", "net", "late", "left", "scaled":
         jsonschema.validate(result(folder), wanted)
     with open(f"{ROOT}/docs/bench-table-schema.json") as f:
         table = json.load(f)
     accepted(["report", "--bench", "before", "apart", "--out", "tables/two.json"])
-    for name in "t", "two":
+    accepted(["report", "--bench", "pair", "scaled", "--out", "tables/words.json"])
+    for name in "t", "words", "two":
         with open(f"tables/{name}.json") as f:
             told = json.load(f)
         jsonschema.validate(told, table)
@@ -444,6 +493,7 @@ played_conditions()
 played_gpu()
 submission()
 suite()
+impossible()
 trainings()
 tables()
 parts()

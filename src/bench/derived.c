@@ -1,0 +1,108 @@
+#include "bench/derived.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/tell.h"
+
+enum { MOST_REPLICAS = 4096 };
+/* Above this share of what a maker publishes it is an error: clocks may be a little higher than he counts with. */
+static const double MARGIN = 1.02;
+
+static const char *text_at(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+stk_bench_roof stk_bench_measured_roof(const json_t *root, const char *precision)
+{
+    stk_bench_roof roof = {NAN, NAN};
+    const json_t *from;
+    size_t i;
+    json_array_foreach(json_object_get(root, "cases"), i, from)
+    {
+        double value = stk_bench_number_at(from, "summary.median.value");
+        if (!strcmp(text_at(from, "unit"), "GFLOP/s") && !strcmp(text_at(from, "precision"), precision))
+            roof.flop_per_s = fmax(roof.flop_per_s, value * 1e9); /* NaN gives way */
+        if (!strcmp(text_at(from, "unit"), "GB/s") && !strncmp(text_at(from, "name"), "memory", 6))
+            roof.byte_per_s = fmax(roof.byte_per_s, value * 1e9);
+    }
+    return roof;
+}
+
+stk_bench_roof stk_bench_published_roof(const json_t *root, const char *precision)
+{
+    char place[64];
+    snprintf(place, sizeof(place), "machine.published.%.16s_tflop_per_s", precision);
+    return (stk_bench_roof){stk_bench_number_at(root, place) * 1e12,
+                            stk_bench_number_at(root, "machine.published.bandwidth_gb_per_s") * 1e9};
+}
+
+bool stk_bench_read_training(const json_t *root, const json_t *from, double metric[STK_BENCH_N_METRICS],
+                             stk_bench_use *use)
+{
+    const char *precision = text_at(from, "precision");
+    double n = stk_bench_number_at(from, "replicas");
+    stk_bench_metrics_parse(json_object_get(json_object_get(from, "summary"), "metrics"), metric);
+    if (isnan(metric[STK_BENCH_METRIC_step_s])) return false;
+    *use = stk_bench_use_of(metric, n >= 1 && n <= MOST_REPLICAS ? (int)n : 1,
+                            stk_bench_published_roof(root, precision), stk_bench_measured_roof(root, precision));
+    return true;
+}
+
+stk_bench_interval stk_bench_efficiency(stk_bench_interval one, stk_bench_interval many, int n)
+{
+    return (stk_bench_interval){many.value / (n * one.value), many.low / (n * one.high), many.high / (n * one.low)};
+}
+
+static stk_bench_interval median_of(const json_t *from)
+{
+    return (stk_bench_interval){stk_bench_number_at(from, "summary.median.value"),
+                                stk_bench_number_at(from, "summary.median.low"),
+                                stk_bench_number_at(from, "summary.median.high")};
+}
+
+bool stk_bench_scaling_of(const stk_bench_kept *kept, int i, stk_bench_interval *out)
+{
+    const json_t *cases = json_object_get(kept->root, "cases"), *from = json_array_get(cases, (size_t)i), *other;
+    const char *mode = text_at(from, "scaling");
+    double n = stk_bench_number_at(from, "replicas");
+    size_t k;
+    if (!mode[0] || !(n > 1 && n <= MOST_REPLICAS)) return false;
+    json_array_foreach(cases, k, other)
+    {
+        if (strcmp(text_at(other, "scaling"), mode) || stk_bench_number_at(other, "replicas") != 1) continue;
+        *out = stk_bench_efficiency(median_of(other), median_of(from), (int)n);
+        return true;
+    }
+    return false;
+}
+
+/* Without intervals, of one run each, chance is in both. */
+static bool is_above_all(stk_bench_interval e)
+{
+    return isfinite(e.low) ? e.low > 1 : e.value > 1.05;
+}
+
+const char *stk_bench_impossible(const stk_bench_kept *kept, int i, char out[STK_BENCH_SENTENCE])
+{
+    const json_t *from = json_array_get(json_object_get(kept->root, "cases"), (size_t)i);
+    double m[STK_BENCH_N_METRICS];
+    stk_bench_interval e;
+    stk_bench_use use;
+    if (stk_bench_scaling_of(kept, i, &e) && is_above_all(e)) {
+        snprintf(out, STK_BENCH_SENTENCE,
+                 "an efficiency of %.0f %% cannot be: one replica ran under other conditions, or did other work",
+                 100 * e.value);
+        return out;
+    }
+    if (stk_bench_read_training(kept->root, from, m, &use) && use.of_published > MARGIN) {
+        snprintf(out, STK_BENCH_SENTENCE,
+                 "%.0f %% of the published peak cannot be: it counts other work or other chips",
+                 100 * use.of_published);
+        return out;
+    }
+    return NULL;
+}

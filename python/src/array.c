@@ -1,4 +1,5 @@
 /* Arrays: the memory that they lie in, the type, and the buffer protocol. See array.h. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,12 +147,43 @@ static PyObject *array_numpy(PyObject *self, PyObject *none)
     return result;
 }
 
-static PyObject *array_tolist(PyObject *self, PyObject *none)
+/* Of a number in 16 bits: bfloat16 is the upper half of 32, float16 has 5 bits of exponent. */
+static float value_of(uint16_t x, stk_dtype dtype)
 {
+    uint32_t bits = (uint32_t)x << 16;
+    int exponent = x >> 10 & 31, mantissa = x & 1023;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    if (dtype == STK_BF16) return value;
+    if (exponent == 31)
+        value = mantissa ? NAN : INFINITY;
+    else
+        value = exponent ? ldexpf((float)(1024 + mantissa), exponent - 25) : ldexpf((float)mantissa, -24);
+    return x >> 15 ? -value : value;
+}
+
+/* A copy in 32 bits of an array of 16. */
+static PyObject *widened(const core_array *self)
+{
+    PyObject *wide = core_array_copy(NULL, STK_F32, &self->shape);
+    float *out = wide ? core_array_data(wide) : NULL;
+    const uint16_t *in = self->data;
+    for (int64_t i = 0; wide && i < core_count_elements(&self->shape); i++)
+        out[i] = value_of(in[i], self->dtype);
+    return wide;
+}
+
+/* Python's views know no bfloat16, and old ones no float16. */
+static PyObject *array_tolist(PyObject *object, PyObject *none)
+{
+    core_array *self = (core_array *)object;
+    bool is_half = self->dtype == STK_F16 || self->dtype == STK_BF16;
     (void)none;
-    PyObject *view = PyMemoryView_FromObject(self);
-    PyObject *result = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
+    PyObject *wide = is_half ? widened(self) : NULL, *result = NULL;
+    PyObject *view = is_half && !wide ? NULL : PyMemoryView_FromObject(wide ? wide : object);
+    if (view) result = PyObject_CallMethod(view, "tolist", NULL);
     Py_XDECREF(view);
+    Py_XDECREF(wide);
     return result;
 }
 

@@ -37,6 +37,14 @@ class Tensors(unittest.TestCase):
             self.assertEqual(got.dtype, dtype)
             self.assertTrue(torch.equal(got, data))
 
+    def test_lists_of_half_numbers(self):
+        numbers = torch.tensor([0, -0.0, 1, -2.5, 6e-8, 3e-5, 65504, float("inf"), -float("inf")])
+        for dtype in (torch.float16, torch.bfloat16):
+            data = numbers.to(dtype)
+            self.assertEqual(next(iter(Loader(Dataset.arrays(x=data).batch(9))))["x"].tolist(), data.tolist())
+            nan = torch.tensor([float("nan")]).to(dtype)
+            self.assertNotEqual(*2 * next(iter(Loader(Dataset.arrays(x=nan).batch(1))))["x"].tolist())
+
     def test_one_that_is_kept_never_changes(self):
         loader = DataLoader(Dataset.arrays(x=vectors(64)), batch_size=4)
         kept = [next(iter(loader))["x"]]

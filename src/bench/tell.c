@@ -27,7 +27,7 @@ const char *stk_bench_verdict_text(const stk_bench_comparison *c, const char *a,
                                    char out[STK_BENCH_SENTENCE])
 {
     const char *noun = c->is_paired ? "pairs" : "runs";
-    char more[192] = "";
+    char more[128] = "";
     int n = 0;
     if (c->verdict) {
         double sign = c->change.value < 0 ? -1 : 1, low = sign * c->change.low, high = sign * c->change.high;

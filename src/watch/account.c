@@ -26,25 +26,6 @@ static double share_of(int64_t before, int64_t now, double length_s)
     return before < 0 || now < before ? 0 : fmin(1, (double)(now - before) * 1e-6 / length_s);
 }
 
-static double *field_of(stk_watch_row *row, int64_t wait)
-{
-    switch (wait) {
-    case STK_WATCH_WAIT_DISK:
-    case STK_WATCH_WAIT_SWAP: return &row->drive_disk;
-    case STK_WATCH_WAIT_DISK_OUT: return &row->drive_write;
-    case STK_WATCH_WAIT_REMOTE: return &row->drive_remote;
-    case STK_WATCH_WAIT_NET: return &row->drive_net;
-    case STK_WATCH_WAIT_PIPE_IN: return &row->drive_pipe;
-    case STK_WATCH_WAIT_PIPE_OUT: return &row->drive_output;
-    case STK_WATCH_WAIT_LOCK: return &row->drive_lock;
-    case STK_WATCH_WAIT_FILE_LOCK: return &row->drive_file_lock;
-    case STK_WATCH_WAIT_CHILD: return &row->drive_child;
-    case STK_WATCH_WAIT_SLEEP: return &row->drive_timer;
-    case STK_WATCH_WAIT_DEVICE: return &row->drive_device;
-    default: return &row->drive_other;
-    }
-}
-
 /* Condition variables that more than one thread has waited for with a limit, as Python's threads do for their lock. */
 static bool is_shared_word(stk_watch_history *history, const stk_watch_thread *thread)
 {
@@ -68,6 +49,8 @@ static void add_beside(stk_watch_history *history, stk_watch_row *row, const stk
     row->beside_busy += runs + ready;
     row->beside_ready += ready;
     if (is_of_driver) row->beside_own += runs + ready;
+    if (is_of_driver && t->n_looks > 0)
+        row->beside_feeds += (runs + ready) * fmax(0, fmin(1, (double)t->n_feeds / (double)t->n_looks));
     row->beside_top = fmax(row->beside_top, runs);
     /* Locks show up in a thread that works when it has them. */
     if (t->word >= 0 && is_of_driver && is_shared_word(history, t)) row->turns = 1;
@@ -81,10 +64,9 @@ static void add_beside(stk_watch_history *history, stk_watch_row *row, const stk
 
 static void clear(stk_watch_row *row)
 {
-    row->drive_disk = row->drive_write = row->drive_remote = row->drive_net = row->drive_pipe = row->drive_output = 0;
-    row->drive_lock = row->drive_file_lock = row->drive_child = row->drive_timer = row->drive_other = row->outside = 0;
-    row->beside_busy = row->beside_top = row->beside_net = row->beside_disk = row->beside_timer = row->turns = 0;
-    row->beside_file_lock = row->beside_ready = row->beside_own = row->beside_remote = row->drive_device = 0;
+    row->outside = row->beside_busy = row->beside_top = row->beside_net = row->beside_disk = row->beside_timer = 0;
+    row->beside_file_lock = row->beside_ready = row->beside_own = row->beside_remote = row->turns = 0;
+    row->beside_feeds = 0;
     row->n_fed = 0;
     stk_watch_roles_clear(row);
 }
@@ -98,15 +80,7 @@ void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const
     /* Where it was not looked at, as in a process of many threads, the process was. */
     bool is_asleep = main->is_asleep < 0 ? process->wait != STK_WATCH_WAIT_UNKNOWN : main->is_asleep == 1;
     int64_t wait = main->is_asleep < 0 ? process->wait : main->wait;
-    row->drive_runs = share_of(before->cpu_us, main->cpu_us, row->length_s);
-    row->drive_system = before->system_us < 0 || main->system_us < before->system_us
-                            ? 0
-                            : (double)(main->system_us - before->system_us) * 1e-6 / row->length_s;
-    row->drive_faults =
-        before->minor_faults < 0 ? 0 : (double)(main->minor_faults - before->minor_faults) / row->length_s;
-    row->drive_ready = share_of(before->waited_us, main->waited_us, row->length_s);
     clear(row);
-    if (is_asleep) *field_of(row, wait) = 1;
     if (is_asleep && wait == STK_WATCH_WAIT_PIPE_IN) row->outside = main->peer == 0;
     stk_watch_roles_add(history, row, now, main, before, driver);
     if (main->word >= 0 && is_shared_word(history, main)) row->turns = 1;

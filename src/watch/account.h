@@ -9,7 +9,7 @@
  * then kept in history->driver_pid. */
 int64_t stk_watch_find_driver(stk_watch_history *history, const stk_watch_sample *now, int64_t trainer);
 
-/* Fills the row's drive_ and beside_ fields; history->last is the sample before. */
+/* Fills what the row has of roles, and its beside_ fields; history->last is the sample before. */
 void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const stk_watch_sample *now, int64_t driver);
 
 #endif

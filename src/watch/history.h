@@ -50,26 +50,11 @@
     X(swapping)     /* pages a second, whole machine */                                                                \
     X(net_mbs)      /* from the network, whole machine */                                                              \
     X(locked)       /* 1: the trainer's first thread waits for a lock, another process or the GPU */                   \
-    X(drive_runs)   /* of the thread that drives the step: on a core */                                                \
-    X(drive_system) /* of that in the kernel; once a second */                                                         \
-    X(drive_faults) /* pages a second; once a second */                                                                \
-    X(drive_ready)  /* waits for a core */                                                                             \
-    X(drive_disk)   /* 1: it sleeps so when it is looked at */                                                         \
-    X(drive_write)                                                                                                     \
-    X(drive_remote)                                                                                                    \
-    X(drive_net)                                                                                                       \
-    X(drive_pipe)                                                                                                      \
-    X(drive_output)                                                                                                    \
-    X(drive_lock)                                                                                                      \
-    X(drive_file_lock)                                                                                                 \
-    X(drive_child)                                                                                                     \
-    X(drive_timer)                                                                                                     \
-    X(drive_device) /* a GPU's driver */                                                                               \
-    X(drive_other)                                                                                                     \
     X(outside)      /* 1: for a pipe that no process of the job fills */                                               \
     X(beside_busy)  /* cores that all other threads run on or wait for */                                              \
     X(beside_ready) /* of these, those that they wait for */                                                           \
     X(beside_own)   /* of these, threads of the driving process */                                                     \
+    X(beside_feeds) /* of these, in code that is not JAX's or TensorFlow's, when they are asked where they are */      \
     X(beside_top)   /* the busiest of them */                                                                          \
     X(spins)        /* cores on which OpenMP's threads of the trainer only wait for work */                            \
     X(beside_net)   /* 1: one of them sleeps so */                                                                     \

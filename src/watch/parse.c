@@ -339,25 +339,66 @@ bool stk_watch_is_python(const char *maps)
     return strstr(maps, "/libpython") || strstr(maps, "/python3") || strstr(maps, "/python\n");
 }
 
-int stk_watch_parse_openmp(const char *maps, stk_watch_code *out, int most)
+static bool has_word(const char *text, size_t n, const char *const *words)
 {
-    static const char *const names[] = {"libgomp", "libomp", "libiomp5", NULL};
+    for (int i = 0; words[i]; i++)
+        if (memmem(text, n, words[i], strlen(words[i]))) return true;
+    return false;
+}
+
+static bool begins_with(const char *text, const char *const *words)
+{
+    for (int i = 0; words[i]; i++)
+        if (!strncmp(text, words[i], strlen(words[i]))) return true;
+    return false;
+}
+
+/* Where files lie that hold code and that is_wanted: of a path of n bytes, and its last part. */
+static int parse_code(const char *maps, bool (*is_wanted)(const char *path, size_t n, const char *file),
+                      stk_watch_code *out, int most)
+{
     int n = 0;
     size_t length;
     for (const char *line = maps; *line && n < most; line += length + (line[length] == '\n')) {
         length = strcspn(line, "\n");
-        const char *file = memrchr(line, '/', length);
+        const char *path = memchr(line, '/', length), *file = memrchr(line, '/', length);
         uint64_t begin, end;
         char may_run;
         if (!file || sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%*c%c", &begin, &end, &may_run) != 3 || may_run != 'x')
             continue;
-        for (int i = 0; names[i]; i++)
-            if (!strncmp(file + 1, names[i], strlen(names[i]))) {
-                out[n++] = (stk_watch_code){begin, end};
-                break;
-            }
+        if (is_wanted(path, length - (size_t)(path - line), file + 1)) out[n++] = (stk_watch_code){begin, end};
     }
     return n;
+}
+
+static bool is_openmp(const char *path, size_t n, const char *file)
+{
+    static const char *const names[] = {"libgomp", "libomp", "libiomp5", NULL};
+    (void)path;
+    (void)n;
+    return begins_with(file, names);
+}
+
+int stk_watch_parse_openmp(const char *maps, stk_watch_code *out, int most)
+{
+    return parse_code(maps, is_openmp, out, most);
+}
+
+/* Libraries that both of them use say nothing. */
+static bool is_feeding(const char *path, size_t n, const char *file)
+{
+    static const char *const own[] = {"/jaxlib/", "/jax/",         "/jax_", "/tensorflow/", "/keras/", "/ml_dtypes/",
+                                      "/nvidia/", "libtensorflow", NULL};
+    static const char *const common[] = {"libc.",     "libc-",    "libm.", "libm-",   "libpthread", "librt",    "libdl",
+                                         "libstdc++", "libgcc_s", "ld-",   "libgomp", "libomp",     "libiomp5", NULL};
+    return !has_word(path, n, own) && !begins_with(file, common);
+}
+
+int stk_watch_parse_feeding(const char *maps, stk_watch_code *out, int most)
+{
+    const char *framework = stk_watch_parse_framework(maps);
+    bool is_meant = framework && (!strcmp(framework, "jax") || !strcmp(framework, "tensorflow"));
+    return is_meant ? parse_code(maps, is_feeding, out, most) : 0;
 }
 
 /* --- NCCL --- */

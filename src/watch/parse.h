@@ -83,6 +83,9 @@ typedef struct stk_watch_code {
     uint64_t begin, end;
 } stk_watch_code;
 int stk_watch_parse_openmp(const char *maps, stk_watch_code *out, int most);
+/* Likewise, in a process of JAX or TensorFlow, the code that does not compute for them: Python's interpreter, extension
+ * modules and libraries that are not theirs. */
+int stk_watch_parse_feeding(const char *maps, stk_watch_code *out, int most);
 
 /* NCCL's answer to VERBOSE STATUS (docs of NCCL 2.24, RAS): the rank that lags behind the others, -1 where none does
  * or nothing is said. */

@@ -125,8 +125,8 @@ void stk_watch_roles_clear(stk_watch_row *row)
 void stk_watch_roles_add(stk_watch_history *history, stk_watch_row *row, const stk_watch_sample *now,
                          const stk_watch_thread *thread, const stk_watch_thread *old, int64_t driver)
 {
-    double runs = share_of(old->cpu_us, thread->cpu_us, row->length_s),
-           ready = share_of(old->waited_us, thread->waited_us, row->length_s);
+    double runs = fmin(1, share_of(old->cpu_us, thread->cpu_us, row->length_s)),
+           ready = fmin(1, share_of(old->waited_us, thread->waited_us, row->length_s));
     bool is_first = thread->id == thread->process;
     bool works = thread->is_active == 1 || runs + ready > 0.005 || thread->id == driver;
     /* Shells and pools that were never used have no part in it, and of thousands of threads most sleep. */
@@ -150,19 +150,16 @@ void stk_watch_roles_add(stk_watch_history *history, stk_watch_row *row, const s
 
 /* --- means --- */
 
-#define OFFSET(field, i) (offsetof(stk_watch_row, field) + (size_t)(i) * sizeof(double))
-
 double stk_watch_role_mean(const stk_watch_span *s, stk_watch_role role, double share[STK_WATCH_STATES])
 {
-    const size_t first = OFFSET(role, role * STK_WATCH_STATES);
-    double n = stk_watch_mean(s, OFFSET(role_threads, role)), asleep = 0;
+    double n = stk_watch_mean(s, STK_WATCH_FIELD(role_threads) + (size_t)role * sizeof(double)), asleep = 0;
     memset(share, 0, STK_WATCH_STATES * sizeof(*share));
     if (!(n > 0)) return 0;
     for (int k = 0; k < STK_WATCH_STATES; k++)
-        share[k] = stk_watch_mean(s, first + (size_t)k * sizeof(double)) / n;
+        share[k] = stk_watch_mean(s, STK_WATCH_ROLE_FIELD(role, k)) / n;
     double runs = fmin(1, share[STK_WATCH_STATE_USER]), system = fmin(runs, share[STK_WATCH_STATE_SYSTEM]);
     /* As in the driver's account: a fault takes 0.4 us at the least. */
-    bool are_faults = stk_watch_mean(s, OFFSET(role_faults, role)) / n * 4e-7 > 0.1 * system;
+    bool are_faults = stk_watch_mean(s, STK_WATCH_ROLE_FAULTS(role)) / n * 4e-7 > 0.1 * system;
     share[STK_WATCH_STATE_USER] = runs - system;
     share[STK_WATCH_STATE_FAULTS] = are_faults ? system : 0;
     share[STK_WATCH_STATE_SYSTEM] = are_faults ? 0 : system;

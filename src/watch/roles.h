@@ -6,6 +6,11 @@
 #include "watch/history.h"
 #include "watch/span.h"
 
+/* Offsets in a row, as STK_WATCH_FIELD: of a role's state, and of its page faults. */
+#define STK_WATCH_ROLE_FIELD(role_, state)                                                                             \
+    (offsetof(stk_watch_row, role) + ((size_t)(role_)*STK_WATCH_STATES + (size_t)(state)) * sizeof(double))
+#define STK_WATCH_ROLE_FAULTS(role_) (offsetof(stk_watch_row, role_faults) + (size_t)(role_) * sizeof(double))
+
 /* Before the row's threads are added. */
 void stk_watch_roles_clear(stk_watch_row *row);
 /* Adds what a thread did since the last sample, in which it was old. driver: whose first thread drives the step. */

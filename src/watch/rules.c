@@ -140,6 +140,15 @@ static const stk_watch_rule rules[] = {
                 {NULL, "taskset -p PID shows which cores the job may use", 0}},
      .source = own},
 
+    {.name = "affinity",
+     .title = "the job is bound to a few of the machine's cores, and they are too few",
+     .cost = STK_WATCH_missing_cores,
+     .clause = {NEED(allowed_share, '<', 0.55), NEED(by_pool, '>', 0.4), NEED(cores_share, '>', 0.8), TELL(cores),
+                TELL(machine_cores)},
+     .remedy = {{NULL, "start it without taskset or numactl, or with more cores; Slurm: --cpus-per-task", 0.9, "cores"},
+                {NULL, "taskset -p PID shows which cores the job may use", 0}},
+     .source = own},
+
     {.name = "zombie-memory",
      .is_plain_at_once = true,
      .title = "GPU memory is taken by a process that is gone",
@@ -468,7 +477,8 @@ static const stk_watch_rule rules[] = {
     {.name = "own-threads",
      .title = "it waits for threads of its own process, and cores are idle: they compute, or prepare data",
      .cost = STK_WATCH_by_pool,
-     .clause = {NEED(by_pool, '>', 0.2), GATE(wanted, '<', 0.75), TELL(by_compute), TELL(cores), TELL(asked_mbs)},
+     .clause = {NEED(by_pool, '>', 0.2), GATE(wanted, '<', 0.75), TELL(by_compute), TELL(cores), TELL(feeds),
+                TELL(asked_mbs)},
      .remedy =
          {{"tensorflow",
            "the profiler (tf.profiler, TensorBoard) says which; if it is data: num_parallel_calls=tf.data.AUTOTUNE "

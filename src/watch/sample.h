@@ -121,7 +121,8 @@
 /* A thread of the job. is_active: it ran between the last two thorough readings, which are a second apart. is_asleep: 1
  * or 0, at this sample; -1: it was not looked at. peer: a process of the job that has the other end of the pipe that it
  * waits for; 0: none has; -1: not known. word: where the lock lies that it waits for with a limit, or -1. n_looks: how
- * often it was asked where it is in its program while it ran, and n_spins: how often that was where OpenMP waits. */
+ * often it was asked where it is in its program while it ran, n_spins: how often that was where OpenMP waits, and
+ * n_feeds: how often, in a process of JAX or TensorFlow, in code that is not the framework's. */
 #define STK_WATCH_THREAD_FIELDS(X)                                                                                     \
     X(process)                                                                                                         \
     X(state)                                                                                                           \
@@ -135,7 +136,8 @@
     X(peer)                                                                                                            \
     X(word)                                                                                                            \
     X(n_looks)                                                                                                         \
-    X(n_spins)
+    X(n_spins)                                                                                                         \
+    X(n_feeds)
 
 /* What a sleeping thread waits for, as far as the kernel tells. */
 typedef enum stk_watch_wait {

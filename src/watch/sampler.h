@@ -32,14 +32,15 @@ typedef struct stk_watch_seen_file {
 } stk_watch_seen_file;
 enum { STK_WATCH_SEEN_FILES = 64 };
 
-/* Where OpenMP's code lies in a process whose threads are asked where they are (sampler_spin.c). */
-enum { STK_WATCH_CODES = 4 };
+/* Where OpenMP's code lies in a process whose threads are asked where they are, and Python's with what feeds a
+ * framework (sampler_spin.c). */
+enum { STK_WATCH_CODES = 4, STK_WATCH_FEEDING_CODES = 512 };
 typedef struct stk_watch_spin {
     int64_t process, maps_us, looked_us;
     int64_t stopping; /* a thread that was told to stop and has not yet; 0: none */
     size_t next;      /* of the threads, whom to ask first */
-    stk_watch_code code[STK_WATCH_CODES];
-    int n_codes;
+    stk_watch_code code[STK_WATCH_CODES], feeding[STK_WATCH_FEEDING_CODES];
+    int n_codes, n_feeding;
     bool is_refused;
 } stk_watch_spin;
 
@@ -86,7 +87,8 @@ enum { STK_WATCH_TEXT = 65536 };
 stk_status stk_watch_scan_tree(stk_watch_sampler *sampler);
 /* sampler_process.c: counters of processes and threads. */
 stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow);
-/* sampler_spin.c: whether threads of OpenMP work or wait, asked now and then, and the end of that. */
+/* sampler_spin.c: whether threads of OpenMP work or wait, and those of JAX and TensorFlow compute or prepare data,
+ * asked now and then, and the end of that. */
 void stk_watch_read_spins(stk_watch_sampler *sampler);
 void stk_watch_end_spins(stk_watch_sampler *sampler);
 /* sampler_wait.c: what a thread sleeps for; peer and word as in stk_watch_thread. */

@@ -1,7 +1,8 @@
-/* Whether threads that run do anything: those of OpenMP spin until there is work for them, for a while or, by
- * OMP_WAIT_POLICY and the like, for ever, and nothing in /proc tells that from work. So some of a process that has
- * such a library are asked now and then where they are, by ptrace(2): each stops for some microseconds and goes on. In
- * the library's own code they wait; what they compute is the program's, and lies elsewhere. */
+/* What threads that run are at, which nothing in /proc tells. Those of OpenMP spin until there is work for them, for a
+ * while or, by OMP_WAIT_POLICY and the like, for ever; those of a process of JAX or TensorFlow compute or prepare data.
+ * So some are asked now and then where they are, by ptrace(2): each stops for some microseconds and goes on. In
+ * OpenMP's own code they wait; what they compute is the program's, and lies elsewhere. What JAX and TensorFlow compute
+ * lies in their libraries or in code that they made; who is in Python's interpreter or another library feeds them. */
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -52,10 +53,10 @@ static bool read_place(pid_t thread, uint64_t *out)
 #endif
 }
 
-static bool waits_at(const stk_watch_spin *spin, uint64_t place)
+static bool is_within(const stk_watch_code *code, int n, uint64_t place)
 {
-    for (int i = 0; i < spin->n_codes; i++)
-        if (place >= spin->code[i].begin && place < spin->code[i].end) return true;
+    for (int i = 0; i < n; i++)
+        if (place >= code[i].begin && place < code[i].end) return true;
     return false;
 }
 
@@ -74,7 +75,8 @@ static bool let_go(stk_watch_spin *spin, stk_watch_thread *thread)
     if (found < 0 || !WIFSTOPPED(how)) return true;
     if (thread && read_place(id, &place)) {
         thread->n_looks++;
-        thread->n_spins += waits_at(spin, place);
+        thread->n_spins += is_within(spin->code, spin->n_codes, place);
+        thread->n_feeds += is_within(spin->feeding, spin->n_feeding, place);
     }
     int signal = how >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(how);
     (void)ptrace(PTRACE_DETACH, id, NULL, (void *)(intptr_t)signal);
@@ -92,27 +94,30 @@ static void look(stk_watch_sampler *sampler, stk_watch_thread *thread)
     }
     spin->stopping = id;
     (void)ptrace(PTRACE_INTERRUPT, id, NULL, NULL);
-    if (thread->n_looks < 0) thread->n_looks = thread->n_spins = 0;
+    if (thread->n_looks < 0) thread->n_looks = thread->n_spins = thread->n_feeds = 0;
     for (int us = 0; us < STOP_US && !let_go(spin, thread); us += STEP_US)
         nanosleep(&step, NULL);
 }
 
 /* --- whom to ask --- */
 
-/* Where the library's code lies in a process, looked up now and then until it is there; of another process seldom,
- * since the list of what is mapped is long. */
+/* Where that code lies in a process, looked up now and then until it is there, and for as long as modules may still be
+ * loaded; of another process seldom, since the list of what is mapped is long. */
 static void find_code(stk_watch_sampler *sampler, int64_t process)
 {
     stk_watch_spin *spin = &sampler->spin;
     int64_t now = sampler->sample.time_us, since = now - spin->maps_us;
-    if (spin->process == process ? spin->n_codes > 0 || since < MAPS_US : spin->process && since < OTHER_US) return;
+    bool is_known = spin->n_codes > 0 || (spin->n_feeding > 0 && now > EARLY_US);
+    if (spin->process == process ? is_known || since < MAPS_US : spin->process && since < OTHER_US) return;
     spin->process = process;
     spin->maps_us = now;
-    spin->n_codes = 0;
+    spin->n_codes = spin->n_feeding = 0;
     char *maps = malloc(MAPS_BYTES);
     if (!maps) return; /* it is looked up again */
-    if (stk_watch_read(&sampler->config.root, maps, MAPS_BYTES, "/proc/%" PRId64 "/maps", process))
+    if (stk_watch_read(&sampler->config.root, maps, MAPS_BYTES, "/proc/%" PRId64 "/maps", process)) {
         spin->n_codes = stk_watch_parse_openmp(maps, spin->code, STK_WATCH_CODES);
+        spin->n_feeding = stk_watch_parse_feeding(maps, spin->feeding, STK_WATCH_FEEDING_CODES);
+    }
     free(maps);
 }
 
@@ -137,16 +142,17 @@ void stk_watch_read_spins(stk_watch_sampler *sampler)
         if (!may_spin(thread)) continue;
         if (n_looks == 0) find_code(sampler, thread->process);
         spin->next = i + 1;
-        if (spin->n_codes == 0 || spin->process != thread->process) continue;
+        if (spin->n_codes + spin->n_feeding == 0 || spin->process != thread->process) continue;
         look(sampler, thread);
         spin->looked_us = now;
         n_looks++;
         if (spin->stopping || spin->is_refused) break;
     }
     if (spin->is_refused)
-        (void)stk_watch_facts_add(&sampler->facts, "missing",
-                                  "whether OpenMP's threads work or spin (ptrace: the same user, and "
-                                  "/proc/sys/kernel/yama/ptrace_scope)");
+        (void)stk_watch_facts_add(
+            &sampler->facts, "missing",
+            "whether OpenMP's threads work or spin, and who feeds JAX or TensorFlow (ptrace: the same user, and "
+            "/proc/sys/kernel/yama/ptrace_scope)");
 }
 
 void stk_watch_end_spins(stk_watch_sampler *sampler)

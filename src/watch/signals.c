@@ -365,6 +365,8 @@ void stk_watch_signals_find(const stk_watch_history *history, const stk_watch_fa
     find_roles(&s, out);
     find_stuck(history, &s, most_moved(exit_text), out->value);
     double n_allowed = out->value[STK_WATCH_allowed_share] * out->value[STK_WATCH_machine_cores];
+    /* Pools of JAX and TensorFlow have as many threads as cores are allowed. */
+    out->value[STK_WATCH_missing_cores] = out->value[STK_WATCH_by_pool] * (1 - out->value[STK_WATCH_allowed_share]);
     out->value[STK_WATCH_spare] = out->value[STK_WATCH_by_compute] * (1 - 1 / fmax(1, n_allowed));
     stk_watch_own own;
     if (stk_watch_own_get(facts, &own)) {

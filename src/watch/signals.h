@@ -91,6 +91,7 @@
     X(locked, "%", "meanwhile the main thread waits for a lock, another process or the GPU %s of the time")            \
     X(spinning, "%", "meanwhile the GPU is busy %s of the time, at low power and without traffic")                     \
     X(account, "", "the driving thread was looked at: %s (1: yes)")                                                    \
+    X(missing_cores, "%", "on all of the machine's cores it could save %s of the time at best")                        \
     X(spare, "%", "on all its cores it could save %s of the time at best")                                             \
     X(by_device, "%", "the GPU works in %s of the time")                                                               \
     X(by_compute, "%", "it computes in %s of the time")                                                                \
@@ -114,6 +115,7 @@
     X(by_children, "%", "for children that run for a moment in %s")                                                    \
     X(by_compiling, "%", "compilers work in about %s")                                                                 \
     X(by_unknown, "%", "asleep, and for whom cannot be seen: %s")                                                      \
+    X(feeds, "cores", "its threads prepare data in Python on %s")                                                      \
     X(own_threads, "", "%s threads of the job want each core")                                                         \
     X(fed, "", "%s processes feed the driving one")                                                                    \
     X(worker_runs, "%", "each works %s of the time")                                                                   \

@@ -5,17 +5,19 @@
 #include <string.h>
 
 #include "watch/own.h"
+#include "watch/roles.h"
 #include "watch/signals.h"
 #include "watch/span.h"
 
 #define FIELD(name) STK_WATCH_FIELD(name)
+/* Of the thread that drives the step: USER is all its time on cores, of which SYSTEM is a part. */
+#define DRIVER(state) STK_WATCH_ROLE_FIELD(STK_WATCH_ROLE_DRIVER, STK_WATCH_STATE_##state)
 
 /* What the driving thread is at. It sleeps from DISK on; from PIPE on for somebody who may be followed. */
 enum { WORK, READY, DISK, WRITE, REMOTE, NET, OUTPUT, FILE_LOCK, CHILD, TIMER, DEVICE, OTHER, PIPE, LOCK, STATES };
-static const size_t fields[STATES] = {
-    FIELD(drive_runs),   FIELD(drive_ready),  FIELD(drive_disk),      FIELD(drive_write), FIELD(drive_remote),
-    FIELD(drive_net),    FIELD(drive_output), FIELD(drive_file_lock), FIELD(drive_child), FIELD(drive_timer),
-    FIELD(drive_device), FIELD(drive_other),  FIELD(drive_pipe),      FIELD(drive_lock)};
+static const size_t fields[STATES] = {DRIVER(USER),   DRIVER(READY),  DRIVER(DISK),      DRIVER(WRITE), DRIVER(REMOTE),
+                                      DRIVER(NET),    DRIVER(OUTPUT), DRIVER(FILE_LOCK), DRIVER(CHILD), DRIVER(TIMER),
+                                      DRIVER(DEVICE), DRIVER(OTHER),  DRIVER(PIPE),      DRIVER(LOCK)};
 
 enum { MOST_WINDOWS = 1024 };
 static const double window_s = 0.35; /* of NVML's utilisation, which is a mean over a sixth of a second and more */
@@ -49,7 +51,7 @@ static void cut_windows(const stk_watch_span *s, windows *out)
     out->n = 0;
     for (size_t i = 0; i < s->n && out->n < MOST_WINDOWS; i++) {
         const stk_watch_row *row = &s->row[i];
-        if (isnan(row->drive_runs) || isnan(row->gpu_busy)) continue;
+        if (isnan(row->role[STK_WATCH_ROLE_DRIVER][STK_WATCH_STATE_USER]) || isnan(row->gpu_busy)) continue;
         length += row->length_s;
         busy += row->gpu_busy * row->length_s;
         for (int k = 0; k < STATES; k++)
@@ -162,8 +164,7 @@ static void follow(const stk_watch_span *s, double passive, double runs, double 
     double may = out[STK_WATCH_allowed_share] * out[STK_WATCH_machine_cores];
     stk_watch_signal cause = find_cause(s, passive, runs, whole);
     bool works = cause == STK_WATCH_by_workers || cause == STK_WATCH_by_thread || cause == STK_WATCH_by_turns;
-    out[STK_WATCH_own_threads] =
-        (busy + stk_watch_mean(s, FIELD(drive_runs)) + stk_watch_mean(s, FIELD(drive_ready))) / may;
+    out[STK_WATCH_own_threads] = (busy + stk_watch_mean(s, DRIVER(USER)) + stk_watch_mean(s, DRIVER(READY))) / may;
     /* Of many more threads than cores most are ready, and that is what those wait for that need them. */
     if (cause == STK_WATCH_by_workers && out[STK_WATCH_own_threads] > 2 && own > 0.5 * busy) {
         out[STK_WATCH_by_ready] += passive;
@@ -185,8 +186,7 @@ static void clear(double *out)
 /* The states' shares go to the account's parts; whole: what they sum up to. */
 static void add_states(const stk_watch_span *s, const double x[STATES], double whole, double *out)
 {
-    double outside =
-        x[PIPE] > 0 ? stk_watch_mean(s, FIELD(outside)) / stk_watch_mean(s, FIELD(drive_pipe)) * x[PIPE] : 0;
+    double outside = x[PIPE] > 0 ? stk_watch_mean(s, FIELD(outside)) / stk_watch_mean(s, DRIVER(PIPE)) * x[PIPE] : 0;
     bool is_storm = stk_watch_mean_idle(s, FIELD(unseen)) > 0.15;
     out[STK_WATCH_by_ready] += x[READY];
     out[STK_WATCH_by_disk] += x[DISK];
@@ -225,23 +225,28 @@ static void add_balance(const stk_watch_span *s, double runs, double *out)
     }
 }
 
-/* JAX and TensorFlow compute on threads that their first one waits for, where there is no GPU; threads of the same
- * process that prepare data look alike from outside. */
+/* JAX and TensorFlow compute on threads that their first one waits for, where there is no GPU. Threads of the same
+ * process that prepare data in Python are told from these by where they are; those of tf.data look alike. What is
+ * waited for is divided by how long each takes: those that compute, and other processes, work on all cores at once,
+ * and Python's threads in turn. */
 static void add_pool(const stk_watch_span *s, const stk_watch_facts *facts, double *out)
 {
     static const char *const names[] = {"jax", "tensorflow", "keras"};
-    const stk_watch_signal from[] = {STK_WATCH_by_thread, STK_WATCH_by_workers};
     const char *framework = stk_watch_facts_get(facts, "framework", 0);
-    double own = stk_watch_mean(s, FIELD(beside_own)), all = stk_watch_mean(s, FIELD(beside_busy));
+    double may = fmax(1, out[STK_WATCH_allowed_share] * out[STK_WATCH_machine_cores]);
+    double own = stk_watch_mean(s, FIELD(beside_own)), feeds = fmin(own, stk_watch_mean(s, FIELD(beside_feeds)));
+    double others = stk_watch_mean(s, FIELD(beside_busy)) - own, pool_s = (own - feeds) / may;
+    double feeding_s = fmin(1, feeds) + others / may, sum = out[STK_WATCH_by_thread] + out[STK_WATCH_by_workers];
     bool is_one = false;
     for (int i = 0; i < 3; i++)
         is_one = is_one || (framework && !strcmp(framework, names[i]));
-    if (!is_one || !(own > 0)) return;
-    for (int i = 0; i < 2; i++) {
-        double share = fmin(1, own / all);
-        out[STK_WATCH_by_pool] += share * out[from[i]];
-        out[from[i]] *= 1 - share;
-    }
+    if (!is_one || !(pool_s > 0)) return;
+    double share = pool_s / (pool_s + fmax(0, feeding_s));
+    bool are_many = feeds > 1.1 || others > 1.1;
+    out[STK_WATCH_feeds] = feeds;
+    out[STK_WATCH_by_pool] += share * sum;
+    out[STK_WATCH_by_thread] = are_many ? 0 : (1 - share) * sum;
+    out[STK_WATCH_by_workers] = are_many ? (1 - share) * sum : 0;
 }
 
 /* Compilers as children, or code that is made in the process itself all the time. How much of the work that is cannot
@@ -288,10 +293,11 @@ static void add_cores(const stk_watch_span *s, const stk_watch_facts *facts, dou
         x[k] = stk_watch_mean(s, fields[k]);
     divide(x);
     runs = x[WORK];
-    double system = fmin(runs, stk_watch_mean(s, FIELD(drive_system)));
+    double system = fmin(runs, stk_watch_mean(s, DRIVER(SYSTEM)));
     /* A fault takes 0.4 us at the least, one of a large page 80, and several times that in virtual machines. */
-    bool faults =
-        stk_watch_mean(s, FIELD(drive_faults)) * 4e-7 + stk_watch_mean(s, FIELD(huge_faults)) * 8e-5 > 0.1 * system;
+    bool faults = stk_watch_mean(s, STK_WATCH_ROLE_FAULTS(STK_WATCH_ROLE_DRIVER)) * 4e-7 +
+                      stk_watch_mean(s, FIELD(huge_faults)) * 8e-5 >
+                  0.1 * system;
     clear(out);
     out[STK_WATCH_by_compute] = runs - system;
     out[faults ? STK_WATCH_by_faults : STK_WATCH_by_kernel] = system;
@@ -331,7 +337,7 @@ void stk_watch_account_sum(const stk_watch_span *s, const stk_watch_facts *facts
 {
     stk_watch_own own;
     bool has_own = stk_watch_own_get(facts, &own);
-    if (s->n == 0 || isnan(stk_watch_mean(s, FIELD(drive_runs)))) return;
+    if (s->n == 0 || isnan(stk_watch_mean(s, DRIVER(USER)))) return;
     if (has_own)
         add_own(s, &own, out);
     else if (s->has_gpu)

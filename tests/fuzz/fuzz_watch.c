@@ -178,7 +178,7 @@ static void check_text(uint8_t which, const char *text)
     case 12:
         (void)stk_watch_parse_framework(text);
         (void)stk_watch_is_python(text);
-        if (stk_watch_parse_openmp(text, code, 2) > 2) abort();
+        if (stk_watch_parse_openmp(text, code, 2) > 2 || stk_watch_parse_feeding(text, code, 2) > 2) abort();
         break;
     case 13:
         if (stk_watch_parse_ras(text) < -1) abort();

@@ -172,6 +172,13 @@ static void test_words(void **state)
     assert_true(code[0].begin == 0x7f20 && code[0].end == 0x7f80 && code[1].begin == 0x7fb0);
     assert_int_equal(stk_watch_parse_openmp("", code, 2), 0);
     assert_int_equal(stk_watch_parse_openmp("1-2 r-xp 0 0:0 9 /x/libgomp.so", code, 2), 1);
+    assert_int_equal(stk_watch_parse_feeding(maps, code, 2), 0); /* Of other frameworks nothing is asked. */
+    maps = "10-20 r-xp 0 0 0 /usr/bin/python3.13\n20-30 r--p 0 0 0 /usr/bin/python3.13\n"
+           "30-40 r-xp 0 0 0 /v/lib/python3.13/site-packages/jaxlib/libjax_common.so\n40-50 r-xp 0 0 0\n"
+           "50-60 r-xp 0 0 0 /usr/lib/libc.so.6\n60-70 r-xp 0 0 0 /usr/lib/libz.so.1\n";
+    assert_int_equal(stk_watch_parse_feeding(maps, code, 2), 2);
+    assert_true(code[0].begin == 0x10 && code[0].end == 0x20 && code[1].begin == 0x60 && code[1].end == 0x70);
+    assert_int_equal(stk_watch_parse_feeding(maps, code, 1), 1);
     assert_int_equal(stk_watch_parse_ras("#0-0 MISMATCH\n  26 ranks have launched up to operation 6650\n"
                                          "  1 rank has launched up to operation 6649:\n  Rank 3 -- GPU 0 managed by\n"),
                      3);

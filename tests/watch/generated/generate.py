@@ -9,7 +9,8 @@ BUILD/doctor-generated/runs.jsonl has a line for each run; recordings lie next t
 is asked for. A run that was disturbed from outside (quiet.py) is discarded and repeated, N times at most in each call. --ahead:
 the jobs come before other programs of the machine (needs root), of which more is borne, for a machine that is never quiet. --neighbours: next to each
 job run N programs that want a core all the time; naming them is right where its threads wait for a core. --fit: makes the table of
-confidence from the seeds (fit.py). Jobs: job.c, job.py; PyTorch is used where STOKER_TORCH names a Python that has it.
+confidence from the seeds (fit.py). Jobs: job.c, job.py; PyTorch, JAX and TensorFlow are used where STOKER_TORCH, STOKER_JAX and
+STOKER_TENSORFLOW name Pythons that have them. Seeds from 3000 on are of the last two.
 """
 import argparse
 import contextlib
@@ -33,7 +34,8 @@ from judged import is_recorded, judge, judged, judged_disturbed, table
 from surroundings import around
 
 __all__ = ["SLEEPING", "draw", "judge", "run"]  # for other tests
-TORCH = os.environ.get("STOKER_TORCH", "")
+PYTHONS = {"c": "", "python": sys.executable,
+           **{name: os.environ.get(f"STOKER_{name.upper()}", "") for name in ("torch", "jax", "tensorflow")}}
 PATIENCE_S = 20
 
 
@@ -42,7 +44,7 @@ def command_of(job, path, folder):
     if job["framework"] == "c":
         own = [f"{folder}/job"]
     else:
-        own = [TORCH if job["framework"] == "torch" else sys.executable, f"{HERE}/job.py", job["framework"]]
+        own = [PYTHONS[job["framework"]], f"{HERE}/job.py", job["framework"]]
     command = [*own, job["mode"], *numbers, path]
     if job["mode"] == "stdin":
         quoted = " ".join(f"'{x}'" for x in [*own, "feeder", *numbers, path])
@@ -92,8 +94,8 @@ def end(child, job):
 
 def run(job, folder, build, ahead=False):
     """Records the job; returns what is missing for it, or None."""
-    if job["framework"] == "torch" and not TORCH:
-        return "PyTorch (STOKER_TORCH names a Python that has it)"
+    if job["framework"] != "c" and not PYTHONS[job["framework"]]:
+        return f"{job['framework']} (STOKER_{job['framework'].upper()} names a Python that has it)"
     work = f"{folder}/work-{job['seed']}"
     subprocess.run(["rm", "-rf", work])
     os.makedirs(work)

@@ -1,4 +1,4 @@
-"""Jobs in Python and PyTorch for generate.py: job.py FRAMEWORK MODE SECONDS WORK_MS WAIT_MS JITTER N PATH, as those of job.c.
+"""Jobs in Python, PyTorch, JAX and TensorFlow for generate.py: job.py FRAMEWORK MODE SECONDS WORK_MS WAIT_MS JITTER N PATH, as those of job.c.
 With GENERATED_GPU the step runs on a played GPU (../meter.py), and the host sleeps or spins meanwhile, as CUDA's does."""
 import ctypes
 import fcntl
@@ -22,6 +22,8 @@ BLOCK = b"some text " * 3000
 GPU = os.environ.get("GENERATED_GPU", "")  # "sleep" or "spin"
 if FRAMEWORK == "torch":
     import torch
+if FRAMEWORK in ("jax", "tensorflow"):
+    import pools
 if GPU:
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     from meter import Gpu
@@ -90,6 +92,10 @@ class Step:
         end = time.perf_counter() + s
         while time.perf_counter() < end:
             self.layer(self.x).sum().backward()
+
+
+def make_step():
+    return GpuStep() if GPU else pools.make_step(FRAMEWORK, MODE) if FRAMEWORK in ("jax", "tensorflow") else Step()
 
 
 class Samples:
@@ -296,6 +302,21 @@ def compiled():
         yield
 
 
+def retraced():
+    """Compiles for another shape each time; WORK is of the time that takes."""
+    global WORK
+    share, retrace = WAIT / (WORK + WAIT), pools.make_retrace(FRAMEWORK)
+    while True:
+        begin = time.perf_counter()
+        retrace()
+        WORK = (time.perf_counter() - begin) * (1 - share) / share
+        yield
+
+
+def mapped():
+    yield from pools.mapped(1000 * WAIT)
+
+
 def nothing():
     while True:
         yield
@@ -314,7 +335,7 @@ def stuck():
 SOURCES = {"sleep": batches, "decode": batches, "shared": batches, "stuck": stuck, "http": batches, "thread": from_thread, "gil": from_many, "network": from_socket,
            "fifo": from_fifo, "stdin": from_stdin, "flock": locked, "output": printed, "faults": faulted, "kernel": kerneled,
            "save": saved, "disk": cold, "spawn": spawned, "all": nothing, "one": nothing, "busy": nothing, "launch": nothing,
-           "grow": grown, "jit": made, "compile": compiled}
+           "grow": grown, "jit": made, "compile": compiled, "retrace": retraced, "map": mapped}
 
 if MODE == "feeder":
     while True:
@@ -373,7 +394,7 @@ if MODE == "ranks":  # one GPU each; all but the slow one work all the time
     if index:
         os.wait()
     os._exit(0)
-step, end = (GpuStep if GPU else Step)(), None
+step, end = make_step(), None
 if MODE == "busy" and N > 1:
     more = [GpuStep(i) for i in range(1, N)]
     one = step

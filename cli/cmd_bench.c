@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/new_folder.h"
 #include "base/text.h"
+#include "bench.h"
 #include "bench/accelerator.h"
 #include "bench/derived.h"
 #include "bench/suite.h"
@@ -408,20 +409,26 @@ static stk_status write_result(const bench_job *job, const stk_bench_about *abou
     return stk_bench_result_write(folder, &job->bench, about);
 }
 
-/* What is kept says what cannot be, as an efficiency above 100 %: that is an error of the measuring. */
+int cli_bench_impossible(const stk_bench_kept *kept)
+{
+    char why[STK_BENCH_SENTENCE];
+    int n = 0;
+    for (int i = 0; i < kept->n_cases; i++) {
+        if (!stk_bench_impossible(kept, i, why)) continue;
+        cli_error("'%s': %s", cli_shown(kept->cases[i].name), why);
+        n++;
+    }
+    return n;
+}
+
+/* What cannot be is an error of the measuring. */
 static int refuse_impossible(const char *folder)
 {
     static stk_bench_kept kept;
-    char why[STK_BENCH_SENTENCE];
-    int code = CLI_OK;
     if (stk_bench_kept_read(folder, &kept) != STK_OK) return cli_fail();
-    for (int i = 0; i < kept.n_cases; i++) {
-        if (!stk_bench_impossible(&kept, i, why)) continue;
-        cli_error("'%s': %s", cli_shown(kept.cases[i].name), why);
-        code = CLI_FAILED;
-    }
+    int n = cli_bench_impossible(&kept);
     stk_bench_kept_free(&kept);
-    return code;
+    return n ? CLI_FAILED : CLI_OK;
 }
 
 static int put_result(const bench_job *job, const stk_bench_about *about)
@@ -495,9 +502,11 @@ static int refuse_suite(const cli_verb *verb, const char *word)
     enum { MOST_SUITES = 32 };
     const char *names[MOST_SUITES + 1] = {NULL};
     const stk_bench_builtin *suite;
+    static const char *const verbs[] = {"compare", "cost", "part", "submit", NULL};
     for (int i = 0; i < MOST_SUITES && (suite = stk_bench_builtin_at(i)); i++)
         names[i] = suite->name;
     const char *meant = stk_nearest_name(word, names);
+    if (!meant) meant = stk_nearest_name(word, verbs);
     return cli_usage(verb, "there is no suite '%s'%s%s%s ('--list' lists them); put '--' before a command: -- %s", word,
                      meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "", word);
 }
@@ -523,8 +532,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
         return cli_usage(verb, "needs one of: a suite, --suite FILE, -- COMMAND, --compare 'COMMAND' --with 'COMMAND'");
     if (!has_suite && cli_has(&args, "--device"))
         return cli_usage(verb, "option '--device' goes with a suite; a command says itself where it runs");
-    if (has_suite && (cli_has(&args, "--pattern") || cli_has(&args, "--unit") || cli_has(&args, "--peak")))
-        return cli_usage(verb, "a suite says itself what its figures are: no '--pattern', '--unit' or '--peak'");
+    if (has_suite && (cli_has(&args, "--pattern") || cli_has(&args, "--unit") || cli_has(&args, "--peak") ||
+                      cli_has(&args, "--better")))
+        return cli_usage(verb,
+                         "a suite says itself what its figures are: no '--pattern', '--unit', '--better' or '--peak'");
     if (cli_has(&args, "--compare") != cli_has(&args, "--with"))
         return cli_usage(verb, "options '--compare' and '--with' go together");
     if (!read_plan(&args, &job.bench.plan) || (!has_suite && !read_cases(&job, command))) return CLI_USAGE;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "bench.h"
 #include "bench/apart.h"
 #include "bench/tell.h"
 #include "cli.h"
@@ -123,8 +124,10 @@ static int run(const cli_verb *verb, int argc, char **argv)
         code = CLI_OK;
     }
     stk_bench_apart_free(&apart);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        if (code == CLI_OK && cli_bench_impossible(&kept[i]) > 0) code = CLI_FAILED;
         stk_bench_kept_free(&kept[i]);
+    }
     return code;
 }
 

@@ -114,6 +114,8 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (status == STK_OK) status = stk_bench_prices_fill(&prices, kept, n);
     if (status == STK_OK && cli_value(&args, "--out"))
         status = stk_bench_prices_page(&prices, cli_value(&args, "--out"));
+    if (status == STK_OK && cli_value(&args, "--out") && !cli_has(&args, "--json"))
+        fprintf(stderr, "wrote %s\n", cli_shown(cli_value(&args, "--out")));
     if (status != STK_OK) {
         code = cli_fail();
     } else if (cli_has(&args, "--json")) {

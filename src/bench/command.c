@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/printable.h"
+#include "bench/number.h"
 
 /* --- what it printed --- */
 
@@ -32,26 +33,14 @@ stk_status stk_bench_pattern_compile(const char *text, regex_t *out)
     return stk_fail(STK_INVALID, "'%s' is no pattern: %s", text, why);
 }
 
-/* "12,345.6e3" -> 12345600; NaN where no number begins. */
-static double parse_figure(const char *text, size_t n)
-{
-    char plain[64], *end;
-    size_t k = 0;
-    for (size_t i = 0; i < n && k + 1 < sizeof(plain); i++)
-        if (text[i] != ',') plain[k++] = text[i];
-    plain[k] = 0;
-    double x = strtod(plain, &end);
-    return end == plain ? NAN : x;
-}
-
 double stk_bench_find_figure(const regex_t *pattern, const char *text)
 {
     regmatch_t found[2];
     double figure = NAN;
     for (int flags = 0; *text && regexec(pattern, text, 2, found, flags) == 0; flags = REG_NOTBOL) {
         const regmatch_t *part = pattern->re_nsub > 0 && found[1].rm_so >= 0 ? &found[1] : &found[0];
-        double x = parse_figure(text + part->rm_so, (size_t)(part->rm_eo - part->rm_so));
-        if (!isnan(x)) figure = x;
+        double x;
+        if (stk_bench_read_number(text + part->rm_so, (size_t)(part->rm_eo - part->rm_so), &x)) figure = x;
         text += found[0].rm_eo > 0 ? found[0].rm_eo : 1;
     }
     return figure;
@@ -112,7 +101,7 @@ static char **make_environment(const stk_bench_start *start, char entry[48])
     char **out = malloc((n + 2) * sizeof(*out));
     if (!out) return NULL;
     memcpy(out, environ, n * sizeof(*out));
-    snprintf(entry, 48, "STOKER_BENCH_RUN=%d", start->number + 1);
+    snprintf(entry, 48, "STOKER_BENCH_RUN=%d", start->number);
     out[n] = entry;
     out[n + 1] = NULL;
     return out;

@@ -57,11 +57,14 @@ stk_bench_interval stk_bench_efficiency(stk_bench_interval one, stk_bench_interv
     return (stk_bench_interval){many.value / (n * one.value), many.low / (n * one.high), many.high / (n * one.low)};
 }
 
-static stk_bench_interval median_of(const json_t *from)
+stk_bench_interval stk_bench_rate_of(const json_t *from)
 {
-    return (stk_bench_interval){stk_bench_number_at(from, "summary.median.value"),
-                                stk_bench_number_at(from, "summary.median.low"),
-                                stk_bench_number_at(from, "summary.median.high")};
+    double n = strcmp(text_at(from, "scaling"), "weak") ? 1 : stk_bench_number_at(from, "replicas");
+    double value = stk_bench_number_at(from, "summary.median.value"),
+           low = stk_bench_number_at(from, "summary.median.low"),
+           high = stk_bench_number_at(from, "summary.median.high");
+    if (strcmp(text_at(from, "better"), "less")) return (stk_bench_interval){value, low, high};
+    return (stk_bench_interval){n / value, n / high, n / low};
 }
 
 bool stk_bench_scaling_of(const stk_bench_kept *kept, int i, stk_bench_interval *out)
@@ -74,7 +77,7 @@ bool stk_bench_scaling_of(const stk_bench_kept *kept, int i, stk_bench_interval 
     json_array_foreach(cases, k, other)
     {
         if (strcmp(text_at(other, "scaling"), mode) || stk_bench_number_at(other, "replicas") != 1) continue;
-        *out = stk_bench_efficiency(median_of(other), median_of(from), (int)n);
+        *out = stk_bench_efficiency(stk_bench_rate_of(other), stk_bench_rate_of(from), (int)n);
         return true;
     }
     return false;
@@ -105,4 +108,70 @@ const char *stk_bench_impossible(const stk_bench_kept *kept, int i, char out[STK
         return out;
     }
     return NULL;
+}
+
+/* --- how far it can be trusted --- */
+
+static void add_marks(const stk_bench_kept *kept, stk_text *out)
+{
+    enum { MOST_MARKED = 100000 };
+    int n[STK_BENCH_N_MARKS] = {0}, n_all = 0;
+    for (int i = 0; i < kept->n_cases; i++)
+        for (int k = 0; k < STK_BENCH_N_MARKS; k++) {
+            char place[64];
+            snprintf(place, sizeof(place), "summary.marks.%.40s", stk_bench_mark_name(k));
+            double count = stk_bench_number_at(json_array_get(json_object_get(kept->root, "cases"), (size_t)i), place);
+            if (!(count >= 0 && count <= MOST_MARKED)) continue;
+            n[k] += (int)count;
+            n_all += (int)count;
+        }
+    if (kept->is_disturbed)
+        stk_text_add(out, "Disturbed: something else had a part in most rounds, so that all of them count. Differences "
+                          "between cases that ran in turns still tell something; the figures themselves belong to a "
+                          "machine that was disturbed.\n");
+    else if (n_all)
+        stk_text_add(out, "Rounds in which something else had a part are not counted.\n");
+    else
+        stk_text_add(out, "Nothing that can be seen disturbed a run.\n");
+    for (int k = 0; k < STK_BENCH_N_MARKS; k++)
+        if (n[k])
+            stk_text_add(out, "%d run%s with the mark %s: %s\n", n[k], n[k] == 1 ? "" : "s", stk_bench_mark_name(k),
+                         stk_bench_mark_text(k));
+}
+
+/* A text of the result, in one line. */
+static void add_line(stk_text *out, const char *begin, const char *text)
+{
+    stk_text_add(out, "%s", begin);
+    for (; *text; text++)
+        stk_text_add(out, "%c", *text == '\n' ? ' ' : *text);
+}
+
+void stk_bench_trust_lines(const stk_bench_kept *kept, stk_text *out)
+{
+    const json_t *from;
+    size_t i;
+    int n_short = 0;
+    add_marks(kept, out);
+    json_array_foreach(json_object_get(kept->root, "cases"), i, from)
+    {
+        const json_t *summary = json_object_get(from, "summary");
+        n_short += kept->cases[i].n < STK_BENCH_LEAST_RUNS;
+        if (!json_is_true(json_object_get(summary, "trend"))) continue;
+        add_line(out, "", kept->cases[i].name);
+        stk_text_add(out, " is not steady: %+.1f %% from the first run to the last\n",
+                     100 * stk_bench_number_at(summary, "trend_share"));
+    }
+    if (n_short)
+        stk_text_add(out,
+                     "%d case%s fewer than %d runs that count, too few for an interval: a single run can be anything\n",
+                     n_short, n_short == 1 ? " has" : "s have", STK_BENCH_LEAST_RUNS);
+    json_array_foreach(json_object_get(kept->root, "left_out"), i, from)
+    {
+        add_line(out, "Left out: ", json_string_value(from) ? json_string_value(from) : "");
+        stk_text_add(out, "\n");
+    }
+    for (int k = 0; k < STK_BENCH_N_ENDS; k++)
+        if (!strcmp(text_at(kept->root, "ended"), stk_bench_end_name((stk_bench_end)k)))
+            stk_text_add(out, "Measuring ended when %s.\n", stk_bench_end_text((stk_bench_end)k));
 }

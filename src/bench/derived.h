@@ -20,11 +20,16 @@ bool stk_bench_read_training(const json_t *root, const json_t *from, double metr
  * one is not there. */
 bool stk_bench_scaling_of(const stk_bench_kept *kept, int i, stk_bench_interval *out);
 
+/* The rate of a case: its figure, or of times what is done in one, which for weak scaling is as much as replicas. */
+stk_bench_interval stk_bench_rate_of(const json_t *from);
 /* Of n replicas compared with one, from their medians with intervals: value, and what it may be. */
 stk_bench_interval stk_bench_efficiency(stk_bench_interval one, stk_bench_interval many, int n_replicas);
 
 /* Why case i says what cannot be: an efficiency whose whole interval lies above 100 %, or more than the published peak.
  * Returns out; NULL: it can be. */
 const char *stk_bench_impossible(const stk_bench_kept *kept, int i, char out[STK_BENCH_SENTENCE]);
+
+/* How far a result can be trusted: a line for each thing, marks and how it ended among them. */
+void stk_bench_trust_lines(const stk_bench_kept *kept, stk_text *out);
 
 #endif

@@ -123,11 +123,11 @@ static stk_status run_case(session *s, stk_bench_case *c, int round)
                              .pattern = c->is_compiled ? &c->compiled : NULL,
                              .file = c->file,
                              .key = c->key,
-                             .number = c->n_runs,
+                             .number = c->n_runs + 1,
                              .is_stopped = bench->is_stopped,
                              .shows_output = bench->plan.shows_output,
                              .may_fail = bench->plan.may_fail};
-    stk_bench_run run = {.number = c->n_runs, .round = round, .is_warmup = round < 0, .at_s = elapsed_s(s)};
+    stk_bench_run run = {.number = c->n_runs + 1, .round = round, .is_warmup = round < 0, .at_s = elapsed_s(s)};
     stk_bench_reading before = s->last;
     STK_RETURN_IF_ERROR(grow(c));
     stk_energy_count(&s->energy);

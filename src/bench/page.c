@@ -1,5 +1,6 @@
 #include "bench/page.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +161,7 @@ static void add_found(stk_text *out, const stk_bench_kept *kept, int i_result)
              "its middle run, in bold; the interval is where the middle of endlessly many runs lies, in 95 of "
              "100 cases, and is the line over the bar. Bars have one scale from 0 where the unit and the first word of "
              "the name are the same. A run is marked where something else had a part in it. The first run found "
-             "everything cold. Names and figures "
+             "everything cold; it is told by its whole time, whatever the figure is. Names and figures "
              "lead to their runs.</p>\n");
 }
 
@@ -208,50 +209,15 @@ static void add_apart(stk_text *out, const stk_bench_kept *kept, int n)
 
 static void add_quality(stk_text *out, const stk_bench_kept *kept, int i_result)
 {
-    const json_t *cases = cases_of(kept), *from;
-    enum { MOST_MARKED = 100000 };
-    int n[STK_BENCH_N_MARKS] = {0}, n_all = 0;
-    size_t i;
-    json_array_foreach(cases, i, from)
-    {
-        const json_t *marks = json_object_get(json_object_get(from, "summary"), "marks");
-        for (int k = 0; k < STK_BENCH_N_MARKS; k++) {
-            json_int_t count = json_integer_value(json_object_get(marks, stk_bench_mark_name(k)));
-            if (count < 0 || count > MOST_MARKED) continue;
-            n[k] += (int)count;
-            n_all += (int)count;
-        }
-    }
-    stk_text_add(out, "<h3 id=trust%d>How far it can be trusted</h3><ul>\n<li>", i_result);
-    if (kept->is_disturbed)
-        stk_text_add(
-            out,
-            "<b>Disturbed:</b> something else had a part in most rounds, so that all of them count. Differences "
-            "between "
-            "cases that ran in turns still tell something; the figures themselves belong to a machine that was busy.");
-    else if (n_all)
-        stk_text_add(out, "Rounds in which something else had a part are not counted.");
-    else
-        stk_text_add(out, "Nothing that can be seen disturbed a run.");
-    stk_text_add(out, "</li>\n");
-    for (int k = 0; k < STK_BENCH_N_MARKS; k++)
-        if (n[k])
-            stk_text_add(out, "<li>%d run%s with the mark <b>%s</b>: %s</li>\n", n[k], n[k] == 1 ? "" : "s",
-                         stk_bench_mark_name(k), stk_bench_mark_text(k));
-    json_array_foreach(cases, i, from)
-    {
-        const json_t *summary = json_object_get(from, "summary");
-        if (!json_is_true(json_object_get(summary, "trend"))) continue;
-        add_text(out, "<li>", text_at(from, "name"), " is not steady: ");
-        stk_text_add(out, "%+.1f %% from the first run to the last</li>\n", 100 * number_at(summary, "trend_share"));
-    }
-    json_array_foreach(json_object_get(kept->root, "left_out"), i, from)
-    {
-        add_text(out, "<li>Left out: ", json_string_value(from) ? json_string_value(from) : "", "</li>\n");
-    }
-    for (int k = 0; k < STK_BENCH_N_ENDS; k++)
-        if (!strcmp(text_at(kept->root, "ended"), stk_bench_end_name((stk_bench_end)k)))
-            stk_text_add(out, "<li>Measuring ended when %s.</li>\n", stk_bench_end_text((stk_bench_end)k));
+    stk_text lines = {0};
+    stk_bench_trust_lines(kept, &lines);
+    if (stk_text_status(&lines) != STK_OK) out->failed = true;
+    stk_text_add(out, "<h3 id=trust%d>How far it can be trusted</h3><ul>\n", i_result);
+    char *line, *rest = lines.n ? strdup(stk_text_get(&lines)) : NULL, *all = rest;
+    while ((line = strsep(&rest, "\n")))
+        if (line[0]) add_text(out, "<li>", line, "</li>\n");
+    free(all);
+    stk_text_free(&lines);
     stk_text_add(out, "</ul>\n");
 }
 
@@ -359,15 +325,23 @@ static void add_warning(stk_text *out, const stk_bench_kept *kept, int i_result)
 {
     static const char begin[] =
         "<p style=\"border-left:4px solid var(--s1);background:var(--back);padding:10px 14px;max-width:none\"><b>";
+    int least = INT_MAX;
+    for (int i = 0; i < kept->n_cases; i++)
+        least = kept->cases[i].n < least ? kept->cases[i].n : least;
     if (kept->is_disturbed)
         stk_text_add(
             out,
-            "%sThese figures were disturbed.</b> Something else used the machine during most rounds, so that "
-            "they say more about that than about the machine. <a href=\"#trust%d\" style=\"color:inherit\">What "
-            "it was</a>; better: end it, and measure again.</p>\n",
+            "%sThese figures were disturbed.</b> Something else had a part in most rounds, so that they may say more "
+            "about that than about the machine. <a href=\"#trust%d\" style=\"color:inherit\">What it was</a>; "
+            "better: end it where it can be ended, and measure again.</p>\n",
             begin, i_result);
     else if (json_is_true(json_object_get(json_object_get(kept->root, "settings"), "counts_marked")))
         stk_text_add(out, "%sRuns with marks are counted,</b> as was asked for.</p>\n", begin);
+    if (kept->n_cases && least < STK_BENCH_LEAST_RUNS)
+        stk_text_add(out,
+                     "%sToo few runs</b> of some cases for an interval, %d of one: how far such a median is off nobody "
+                     "knows. More time: <code>--seconds</code>.</p>\n",
+                     begin, least);
 }
 
 static void add_result(stk_text *out, const stk_bench_kept *kept, int i_result)
@@ -422,19 +396,13 @@ stk_status stk_bench_page_add(const stk_bench_kept *kept, int n, const stk_bench
     return stk_text_status(out);
 }
 
-static bool has_ending(const char *path, const char *ending)
-{
-    size_t n = strlen(path), n_ending = strlen(ending);
-    return n > n_ending && !strcmp(path + n - n_ending, ending);
-}
-
 stk_status stk_bench_page_write(const stk_bench_kept *kept, int n, const stk_bench_prices *prices, const char *path)
 {
     stk_text out = {0};
     stk_status status = STK_OK;
     if (n < 1 || n > STK_BENCH_MOST_PAGE)
         return stk_fail(STK_INVALID, "a page is of 1 to %d results, not %d", STK_BENCH_MOST_PAGE, n);
-    if (!has_ending(path, ".html") && !has_ending(path, ".htm"))
+    if (!stk_bench_is_page(path))
         return stk_fail(STK_UNSUPPORTED, "'%s': a page ends in .html, and a table in .md, .csv or .json", path);
     STK_RETURN_IF_ERROR(stk_new_file_check_kind(path, "a page of 'stoker report --bench'", 0, BEGIN, strlen(BEGIN)));
     STK_TRY(stk_bench_page_add(kept, n, prices, &out));

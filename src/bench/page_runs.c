@@ -60,7 +60,7 @@ static void add_run(stk_text *out, const json_t *run, const char *unit)
     char a[STK_BENCH_FIGURE], t[STK_PLAIN_TEXT];
     const json_t *marks = json_object_get(run, "marks"), *during = json_object_get(run, "during"), *mark;
     size_t i;
-    stk_text_add(out, "<tr><td class=n>%.0f</td><td class=n>", number_at(run, "number") + 1);
+    stk_text_add(out, "<tr><td class=n>%.0f</td><td class=n>", number_at(run, "number"));
     stk_html_add(out, stk_bench_figure_text(number_at(run, "figure"), unit, a));
     stk_text_add(out, "</td><td class=n>%s</td>", stk_plain_time(number_at(run, "wall_s"), t));
     stk_text_add(out, "<td class=n>%s</td><td>%s%s",

@@ -64,6 +64,19 @@ static void add_bytes(stk_text *out, double x, const char *what)
         stk_text_add(out, "<span class=dim>%s: not told</span>", what);
 }
 
+/* On the test data, in the median of the runs. */
+static void add_reached(stk_text *out, const double m[STK_BENCH_N_METRICS])
+{
+    double accuracy = m[STK_BENCH_METRIC_test_accuracy], loss = m[STK_BENCH_METRIC_test_loss];
+    char text[STK_PLAIN_TEXT];
+    if (isfinite(accuracy))
+        stk_text_add(out, "%.2f %%<br><span class=dim>of the test data</span>", 100 * accuracy);
+    else if (isfinite(loss))
+        stk_text_add(out, "%s<br><span class=dim>loss on the test data</span>", stk_plain_number(loss, text));
+    else
+        stk_text_add(out, "<span class=dim>not tested</span>");
+}
+
 static void add_training(stk_text *out, const json_t *root, const json_t *from, int i_result, size_t i)
 {
     double m[STK_BENCH_N_METRICS];
@@ -99,7 +112,9 @@ static void add_training(stk_text *out, const json_t *root, const json_t *from, 
     double joules = m[STK_BENCH_METRIC_gpu_joules_per_sample];
     if (isnan(joules)) joules = m[STK_BENCH_METRIC_cpu_joules_per_sample];
     add_number(out, to, joules, " J", "not measured");
-    stk_text_add(out, "</tr>\n");
+    begin_cell(out, to);
+    add_reached(out, m);
+    stk_text_add(out, "</a></td></tr>\n");
 }
 
 static bool has_training(const stk_bench_kept *kept)
@@ -123,7 +138,7 @@ void stk_bench_page_trainings(stk_text *out, const stk_bench_kept *kept, int i_r
     stk_text_add(out, "<h3>What trainings made of the machine</h3><table><tr><th>Case</th><th>Products in</th><th "
                       "class=n>Batch</th><th class=n>Step</th><th class=n>GFLOP/s</th><th class=n>Share of the "
                       "peak</th><th class=n>Waits for data</th><th class=n>Memory</th><th class=n>Energy a "
-                      "sample</th></tr>\n");
+                      "sample</th><th class=n>Reached</th></tr>\n");
     json_array_foreach(json_object_get(kept->root, "cases"), i, from)
     {
         add_training(out, kept->root, from, i_result, i);
@@ -313,8 +328,7 @@ static void add_scaling_chart(stk_text *out, const json_t *cases)
     {
         int m = !strcmp(text_at(from, "scaling"), "strong") ? 0 : !strcmp(text_at(from, "scaling"), "weak") ? 1 : -1;
         if (m < 0 || n[m] == MOST) continue;
-        double replicas = stk_bench_number_at(from, "replicas"),
-               value = stk_bench_number_at(from, "summary.median.value");
+        double replicas = stk_bench_number_at(from, "replicas"), value = stk_bench_rate_of(from).value;
         if (replicas == 1) one[m] = value;
         x[m][n[m]] = replicas;
         y[m][n[m]++] = value / one[m];

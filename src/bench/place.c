@@ -19,6 +19,12 @@ const char *stk_bench_folder_of(const stk_bench_kept *kept, char out[STK_BENCH_P
     return out;
 }
 
+bool stk_bench_is_page(const char *path)
+{
+    const char *ending = strrchr(path, '.');
+    return ending && ending > path && ending[-1] != '/' && (!strcmp(ending, ".html") || !strcmp(ending, ".htm"));
+}
+
 /* The folder that a file is, or will be, in; without links. False: there is none. */
 static bool find_folder(const char *file, char out[PATH_MAX])
 {

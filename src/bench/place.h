@@ -13,6 +13,9 @@ const char *stk_bench_folder_of(const stk_bench_kept *kept, char out[STK_BENCH_P
  * folder for NULL, so that both can move together. Returns out. */
 const char *stk_bench_raw_place(const stk_bench_kept *kept, const char *from, char out[STK_BENCH_PLACE]);
 
+/* Whether its ending is that of a page: .html, .htm. */
+bool stk_bench_is_page(const char *path);
+
 /* A text in Markdown, as which neither it nor the HTML in it takes it for more than that. */
 void stk_bench_put_text(stk_text *out, const char *text);
 /* A cell of a table in Markdown, with a blank and '|' behind it: a text, which is never markup; with place != NULL a

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/plain_number.h"
 #include "base/printable.h"
+#include "bench/number.h"
 #include "settings/schema.h"
 
 static const double YEAR_H = 365.25 * 24;
@@ -51,20 +52,12 @@ static const stk_key price_keys[] = {
     STK_KEY_END};
 static const stk_key price_root = {.name = "prices", .type = STK_KEY_MAP, .keys = price_keys, .no_short = true};
 
-/* The number that begins a text, whose thousands may be parted by commas or '_', and what follows after blanks. */
+/* The number that begins a text, and what follows after blanks. */
 static bool parse_number(const char *text, double *out, const char **rest)
 {
-    char plain[64], *end;
-    size_t n = strspn(text, "0123456789.,_eE+-"), k = 0;
-    /* Exponents only after digits; a unit may begin with e or E. */
-    while (n > 0 && strchr("eE+-", text[n - 1]))
-        n--;
-    for (size_t i = 0; i < n && k + 1 < sizeof(plain); i++)
-        if (text[i] != ',' && text[i] != '_') plain[k++] = text[i];
-    plain[k] = 0;
-    *out = strtod(plain, &end);
+    size_t n = stk_bench_read_number(text, strlen(text), out);
     *rest = text + n + strspn(text + n, " ");
-    return k > 0 && !*end && isfinite(*out) && *out > 0;
+    return n > 0 && isfinite(*out) && *out > 0;
 }
 
 bool stk_bench_parse_amount(const char *text, const char *unit, double *out)
@@ -306,6 +299,22 @@ static void tell_sensitivity(const stk_bench_prices *p, stk_text *out)
     }
 }
 
+/* Rates of different work cannot be set against each other. */
+static void tell_cases(const stk_bench_prices *p, stk_text *out)
+{
+    char a[256], b[256];
+    const char *first = NULL;
+    for (int i = 0; i < p->n; i++) {
+        const char *name = p->machine[i].case_name;
+        if (name && first && strcmp(name, first) != 0) {
+            stk_text_add(out, "\nThe rates are of different cases, '%s' and '%s': see that they are the same work.\n",
+                         shown(first, a), shown(name, b));
+            return;
+        }
+        if (name) first = name;
+    }
+}
+
 void stk_bench_prices_tell(const stk_bench_prices *p, stk_text *out)
 {
     char name[256], source[256], text[STK_PLAIN_TEXT];
@@ -332,6 +341,7 @@ void stk_bench_prices_tell(const stk_bench_prices *p, stk_text *out)
         if (p->machine[i].is_disturbed)
             stk_text_add(out, "\nThe rate of '%s' was disturbed when it was measured.\n",
                          shown(p->machine[i].name, name));
+    tell_cases(p, out);
     tell_break_even(p, out);
     tell_sensitivity(p, out);
 }

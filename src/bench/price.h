@@ -58,7 +58,7 @@ stk_status stk_bench_prices_parse(const char *origin, const void *text, size_t n
 void stk_bench_prices_free(stk_bench_prices *prices);
 /* Rates and powers of machines that name a result, of the results in kept [n]. A case in seconds is a whole run, whose
  * work is in runs. Then computes. Errors: STK_NOT_FOUND, no such result or case; STK_MISMATCH, another unit;
- * STK_INVALID, a bought machine whose power is neither told nor measured. */
+ * STK_INVALID, a bought machine whose power is neither told nor measured, or a rate that cannot be. */
 stk_status stk_bench_prices_fill(stk_bench_prices *prices, const stk_bench_kept *kept, int n);
 /* Computes what follows; after a change of the figures, again. */
 void stk_bench_prices_compute(stk_bench_prices *prices);

@@ -7,7 +7,8 @@
 #include "base/file.h"
 #include "base/new_file.h"
 #include "base/text.h"
-#include "bench/metric.h"
+#include "bench/derived.h"
+#include "bench/place.h"
 #include "bench/price.h"
 #include "report/chart.h"
 #include "report/style.h"
@@ -81,6 +82,7 @@ static stk_status fill_machine(const stk_bench_prices *p, stk_bench_priced *m, c
 {
     const stk_bench_kept *result = find_result(kept, n, m->result);
     const json_t *from, *found = NULL;
+    int i_found = 0;
     size_t i;
     if (!result)
         return stk_fail(STK_NOT_FOUND, "'%s' is priced by the result '%s', which is not among those given", m->name,
@@ -88,9 +90,14 @@ static stk_status fill_machine(const stk_bench_prices *p, stk_bench_priced *m, c
     json_array_foreach(json_object_get(result->root, "cases"), i, from)
     {
         const char *name = json_string_value(json_object_get(from, "name"));
-        if (name && !strcmp(name, m->case_name)) found = from;
+        if (!name || strcmp(name, m->case_name) != 0) continue;
+        found = from;
+        i_found = (int)i;
     }
     if (!found) return refuse_case(result, m->case_name);
+    char why[STK_BENCH_SENTENCE];
+    if (stk_bench_impossible(result, i_found, why))
+        return stk_fail(STK_INVALID, "'%s' of '%s': %s", m->case_name, m->result, why);
     STK_RETURN_IF_ERROR(fill_rate(p, m, found));
     m->is_disturbed = result->is_disturbed;
     if (isnan(m->power_w)) {
@@ -230,6 +237,7 @@ stk_status stk_bench_prices_page(const stk_bench_prices *p, const char *path)
 {
     stk_text out = {0};
     stk_status status = STK_OK;
+    if (!stk_bench_is_page(path)) return stk_fail(STK_UNSUPPORTED, "'%s': a page ends in .html", path);
     STK_TRY(stk_new_file_check_kind(path, "a page of 'stoker bench cost'", 0, BEGIN, strlen(BEGIN)));
     stk_text_add(&out,
                  "%sprices</title><meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src "

@@ -14,7 +14,7 @@
 #include "base/secret.h"
 #include "bench/metric.h"
 #include "bench/place.h"
-#include "bench/tell.h"
+#include "bench/table.h"
 
 /* --- writing --- */
 
@@ -143,6 +143,7 @@ static json_t *settings_json(const stk_bench *bench)
     json_object_set_new(object, "least_warm_ups", json_integer(p->least_warmups));
     json_object_set_new(object, "seed", json_integer((json_int_t)p->seed));
     json_object_set_new(object, "counts_marked", json_boolean(p->counts_marked));
+    json_object_set_new(object, "ignores_failures", json_boolean(p->may_fail));
     return object;
 }
 
@@ -225,6 +226,7 @@ static stk_status put_text(const char *folder, const char *name, stk_text *text,
 static stk_status put_files(const char *folder, const stk_bench *bench, const stk_bench_about *about)
 {
     stk_text csv = {0}, markdown = {0};
+    stk_bench_kept kept = {.path = ""};
     char *json = NULL, *list = NULL, path[STK_NEW_FOLDER_PATH];
     json_t *hashes = NULL;
     stk_status status = STK_OK;
@@ -235,13 +237,15 @@ static stk_status put_files(const char *folder, const stk_bench *bench, const st
     STK_TRY(put_file(folder, "result.json", json, strlen(json), hashes));
     stk_bench_result_csv(bench, &csv);
     STK_TRY(put_text(folder, "runs.csv", &csv, hashes));
-    stk_bench_tell_markdown(bench, about, &markdown);
+    STK_TRY(stk_bench_kept_parse("result.json", json, strlen(json), &kept));
+    stk_bench_table_report(&kept, &markdown);
     STK_TRY(put_text(folder, "report.md", &markdown, hashes));
     STK_TRY(stk_json_print(hashes, mark, JSON_INDENT(1), &list));
     hashes = NULL;
     STK_TRY(stk_path_join(path, sizeof(path), folder, "hashes.json"));
     STK_TRY(stk_file_write_durably(path, list, strlen(list)));
 done:
+    stk_bench_kept_free(&kept);
     json_decref(hashes);
     free(json);
     free(list);

@@ -105,6 +105,13 @@ static void check_conditions(checker *c, const json_t *root)
     if (json_is_true(json_object_get(root, "disturbed"))) note(c, "most runs were disturbed, and all were counted");
     if (json_is_true(json_object_get(json_object_get(root, "settings"), "counts_marked")))
         note(c, "runs with marks were counted");
+    if (json_is_true(json_object_get(json_object_get(root, "settings"), "ignores_failures")))
+        note(c, "commands were allowed to fail");
+    const char *ended = json_string_value(json_object_get(root, "ended"));
+    for (int k = 0; ended && k < STK_BENCH_N_ENDS; k++)
+        if ((k == STK_BENCH_END_stopped || k == STK_BENCH_END_failed) &&
+            !strcmp(ended, stk_bench_end_name((stk_bench_end)k)))
+            note(c, "measuring ended when %s", stk_bench_end_text((stk_bench_end)k));
 }
 
 /* What was seen during a run. */
@@ -167,7 +174,7 @@ static void check_runs(checker *c, const json_t *cases, const json_t *from, cons
         if (!json_is_true(json_object_get(run, "counted")) && !json_is_true(json_object_get(run, "warm_up")) &&
             !(json_is_integer(round) && round_is_marked(cases, json_integer_value(round))))
             note(c, "run %zu of '%s' is left out, and no run of its round has a mark", i + 1, name);
-        if (number_at(run, "number") != (double)i) note(c, "run %zu of '%s' is missing", i + 1, name);
+        if (number_at(run, "number") != (double)(i + 1)) note(c, "run %zu of '%s' is missing", i + 1, name);
     }
 }
 

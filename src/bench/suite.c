@@ -232,6 +232,23 @@ static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, c
     return STK_OK;
 }
 
+/* Efficiency is compared with one replica of the same kind of scaling, be it left out here. */
+static stk_status check_scaling(const stk_yaml_node *list)
+{
+    for (const stk_yaml_node *node = list->child; node; node = node->next) {
+        const char *mode = stk_yaml_text(node, "scaling");
+        bool has_one = false;
+        if (!mode && stk_yaml_int(node, "replicas", 1) > 1)
+            return stk_yaml_fail(stk_yaml_get(node, "replicas"), "'replicas' goes with 'scaling': strong or weak");
+        for (const stk_yaml_node *other = list->child; other && mode; other = other->next)
+            has_one |= stk_yaml_is(other, "scaling", mode) && stk_yaml_int(other, "replicas", 1) == 1;
+        if (mode && !has_one)
+            return stk_yaml_fail(stk_yaml_get(node, "scaling"), "no case of %s scaling has one replica to compare with",
+                                 mode);
+    }
+    return STK_OK;
+}
+
 static stk_status write_files(const stk_bench_suite *suite, const char *program)
 {
     char path[256], *text;
@@ -258,6 +275,7 @@ static stk_status read_suite(stk_bench_suite *suite, const char *program)
     suite->precision = stk_yaml_real(root, "precision", 0.01);
     suite->least_rounds = (int)stk_yaml_int(root, "runs", 10);
     suite->least_warmups = (int)stk_yaml_int(root, "warmup", 1);
+    STK_RETURN_IF_ERROR(check_scaling(list));
     for (const stk_yaml_node *node = list->child; node; node = node->next)
         STK_RETURN_IF_ERROR(read_case(suite, node, program));
     if (!suite->n_cases)

@@ -214,7 +214,7 @@ done:
 /* --- Markdown --- */
 
 /* How a column's number is shown. */
-typedef enum style { NUMBER, SHARE, TIME, BYTES, GIGA, ENERGY } style;
+typedef enum style { NUMBER, SHARE, TIME, BYTES, KIB, GIGA, ENERGY } style;
 
 static const char *number_text(double x, style how, char out[STK_BENCH_FIGURE])
 {
@@ -226,6 +226,7 @@ static const char *number_text(double x, style how, char out[STK_BENCH_FIGURE])
         snprintf(out, STK_BENCH_FIGURE, "%s%s",
                  how == TIME    ? stk_plain_time(x, text)
                  : how == BYTES ? stk_plain_bytes(x, text)
+                 : how == KIB   ? stk_plain_bytes(1024 * x, text)
                                 : stk_plain_number(how == GIGA ? x * 1e-9 : x, text),
                  how == ENERGY ? " J" : "");
     return out;
@@ -247,7 +248,9 @@ static const shown_column of_trainings[] = {{"Batch", STK_BENCH_COLUMN_batch, NU
                                             {"Waits for data", STK_BENCH_COLUMN_input_share, SHARE},
                                             {"Memory, planned", STK_BENCH_COLUMN_planned_bytes, BYTES},
                                             {"Memory, in use", STK_BENCH_COLUMN_used_bytes, BYTES},
-                                            {"Energy a sample", STK_BENCH_COLUMN_sample_joules, ENERGY}};
+                                            {"Energy a sample", STK_BENCH_COLUMN_sample_joules, ENERGY},
+                                            {"Test accuracy", STK_BENCH_COLUMN_test_accuracy, SHARE},
+                                            {"Test loss", STK_BENCH_COLUMN_test_loss, NUMBER}};
 static const shown_column of_scaling[] = {{"Replicas", STK_BENCH_COLUMN_replicas, NUMBER},
                                           {"Batch of each", STK_BENCH_COLUMN_replica_batch, NUMBER},
                                           {"Efficiency", STK_BENCH_COLUMN_efficiency, SHARE},
@@ -288,13 +291,17 @@ static void put_found(stk_text *out, const stk_bench_kept *kept, const char *pla
 {
     double c[STK_BENCH_N_COLUMNS];
     char text[STK_BENCH_FIGURE], other[STK_BENCH_FIGURE], both[2 * STK_BENCH_FIGURE + 8];
-    static const shown_column more[] = {{"Runs", STK_BENCH_COLUMN_counted_runs, NUMBER},
-                                        {"Marked", STK_BENCH_COLUMN_marked_runs, NUMBER},
-                                        {"Outliers", STK_BENCH_COLUMN_outliers, NUMBER},
-                                        {"First run", STK_BENCH_COLUMN_first_run_s, TIME},
-                                        {"Energy a run", STK_BENCH_COLUMN_run_joules, ENERGY}};
-    stk_text_add(out, "| Case | Median | 95 %% interval | Runs | Marked | Outliers | First run | Energy a run |\n"
-                      "|---|---:|---:|---:|---:|---:|---:|---:|\n");
+    static const shown_column more[] = {
+        {"Runs", STK_BENCH_COLUMN_counted_runs, NUMBER}, {"Marked", STK_BENCH_COLUMN_marked_runs, NUMBER},
+        {"Outliers", STK_BENCH_COLUMN_outliers, NUMBER}, {"First run", STK_BENCH_COLUMN_first_run_s, TIME},
+        {"Memory", STK_BENCH_COLUMN_resident_kib, KIB},  {"Energy a run", STK_BENCH_COLUMN_run_joules, ENERGY}};
+    stk_text_add(out, "| Case | Median | 95 %% interval |");
+    for (size_t k = 0; k < sizeof(more) / sizeof(more[0]); k++)
+        stk_text_add(out, " %s |", more[k].title);
+    stk_text_add(out, "\n|---|---:|---:|");
+    for (size_t k = 0; k < sizeof(more) / sizeof(more[0]); k++)
+        stk_text_add(out, "---:|");
+    stk_text_add(out, "\n");
     for (int i = 0; i < kept->n_cases; i++) {
         const json_t *row = case_at(kept, i);
         const char *unit = text_at(row, "unit");
@@ -334,6 +341,51 @@ static void put_verdicts(stk_text *out, const stk_bench_kept *kept)
     }
 }
 
+static void put_trust(stk_text *out, const stk_bench_kept *kept)
+{
+    stk_text lines = {0};
+    stk_bench_trust_lines(kept, &lines);
+    if (stk_text_status(&lines) != STK_OK) out->failed = true;
+    stk_text_add(out, "\nHow far it can be trusted:\n\n");
+    char *line, *rest = lines.n ? strdup(stk_text_get(&lines)) : NULL, *all = rest;
+    while ((line = strsep(&rest, "\n"))) {
+        if (!line[0]) continue;
+        stk_text_add(out, "- ");
+        stk_bench_put_text(out, line);
+        stk_text_add(out, "\n");
+    }
+    free(all);
+    stk_text_free(&lines);
+}
+
+static void put_result(stk_text *out, const stk_bench_kept *kept, const char *place)
+{
+    const json_t *machine = json_object_get(kept->root, "machine");
+    stk_bench_put_text(out, text_at(machine, "processor"));
+    stk_text_add(out, ", %.0f cores; ", stk_bench_number_at(machine, "cores"));
+    stk_bench_put_text(out, text_at(kept->root, "date"));
+    stk_text_add(out, "; Stoker ");
+    stk_bench_put_text(out, text_at(kept->root, "stoker"));
+    stk_text_add(out, "; energy: ");
+    stk_bench_put_text(out, text_at(kept->root, "energy"));
+    stk_text_add(out, ".%s\n\n", kept->is_disturbed ? " **Disturbed: something else had a part in most rounds.**" : "");
+    put_found(out, kept, place);
+    put_columns(out, kept, place, STK_BENCH_COLUMN_step_s, "What trainings made of the machine:", of_trainings,
+                sizeof(of_trainings) / sizeof(of_trainings[0]));
+    put_columns(out, kept, place, STK_BENCH_COLUMN_efficiency, "Scaling:", of_scaling,
+                sizeof(of_scaling) / sizeof(of_scaling[0]));
+    put_verdicts(out, kept);
+    put_trust(out, kept);
+}
+
+void stk_bench_table_report(const stk_bench_kept *kept, stk_text *out)
+{
+    stk_text_add(out, MARKDOWN_BEGIN ": ");
+    stk_bench_put_text(out, text_at(kept->root, "name"));
+    stk_text_add(out, "\n\n");
+    put_result(out, kept, "runs.csv");
+}
+
 stk_status stk_bench_table_markdown(const stk_bench_kept *kept, int n, const char *from, stk_text *out)
 {
     stk_bench_apart apart = {0};
@@ -344,19 +396,7 @@ stk_status stk_bench_table_markdown(const stk_bench_kept *kept, int n, const cha
         stk_text_add(out, "\n## ");
         stk_bench_put_text(out, stk_bench_folder_of(&kept[r], folder));
         stk_text_add(out, "\n\n");
-        stk_bench_put_text(out, text_at(json_object_get(kept[r].root, "machine"), "processor"));
-        stk_text_add(out, ", ");
-        stk_bench_put_text(out, text_at(kept[r].root, "date"));
-        stk_text_add(out, "; energy: ");
-        stk_bench_put_text(out, text_at(kept[r].root, "energy"));
-        stk_text_add(out, ".%s\n\n",
-                     kept[r].is_disturbed ? " **Disturbed: something else had a part in most rounds.**" : "");
-        put_found(out, &kept[r], place);
-        put_columns(out, &kept[r], place, STK_BENCH_COLUMN_step_s, "What trainings made of the machine:", of_trainings,
-                    sizeof(of_trainings) / sizeof(of_trainings[0]));
-        put_columns(out, &kept[r], place, STK_BENCH_COLUMN_efficiency, "Scaling:", of_scaling,
-                    sizeof(of_scaling) / sizeof(of_scaling[0]));
-        put_verdicts(out, &kept[r]);
+        put_result(out, &kept[r], place);
     }
     stk_status status = compare_all(kept, n, &apart);
     if (status == STK_OK && apart.n) {

@@ -21,6 +21,7 @@
     X(further_runs, "summary.further_runs")                                                                            \
     X(first_run_s, "summary.first_run_s")                                                                              \
     X(wall_s, "summary.wall_s")                                                                                        \
+    X(resident_kib, "summary.resident_kib")                                                                            \
     X(samples_per_s, "summary.metrics.samples_per_s")                                                                  \
     X(tokens_per_s, "summary.metrics.tokens_per_s")                                                                    \
     X(batch, "summary.metrics.batch")                                                                                  \
@@ -60,6 +61,8 @@ void stk_bench_row_read(const stk_bench_kept *kept, int i, double column[STK_BEN
 /* kept [n]. from: the file that the table goes to, NULL: this folder's; places of raw runs are relative to it. With
  * several results cases that they share are compared, too, but not in CSV (stoker bench compare --csv). */
 stk_status stk_bench_table_markdown(const stk_bench_kept *kept, int n, const char *from, stk_text *out);
+/* The same of one result, for its own folder. */
+void stk_bench_table_report(const stk_bench_kept *kept, stk_text *out);
 void stk_bench_table_csv(const stk_bench_kept *kept, int n, const char *from, stk_text *out);
 stk_status stk_bench_table_json(const stk_bench_kept *kept, int n, const char *from, stk_text *out);
 

@@ -37,14 +37,14 @@ const char *stk_bench_verdict_text(const stk_bench_comparison *c, const char *a,
                  100 * fmax(low, high), c->n, noun);
         return out;
     }
-    if (c->is_paired && (c->change.low > 0 || c->change.high < 0))
+    if (isfinite(c->decision.low) && c->is_paired && (c->change.low > 0 || c->change.high < 0))
         n = snprintf(more, sizeof(more), "; the 99 %% interval, which decides, has 0 in it");
     if (c->n_further > 0) {
         char count[STK_COUNT_TEXT];
         snprintf(more + n, sizeof(more) - (size_t)n, "; %s more would tell a difference of this size",
                  stk_count_text(c->n_further, count));
     }
-    if (isnan(c->change.low))
+    if (isnan(c->decision.low))
         snprintf(out, STK_BENCH_SENTENCE, "no difference shown between '%.80s' and '%.80s': %d %s are too few to tell",
                  a, b, c->n, noun);
     else
@@ -155,51 +155,4 @@ void stk_bench_tell_text(const stk_bench *bench, const stk_bench_about *about, s
             out, "%s\n",
             stk_bench_verdict_text(c, case_name(first, a), case_name(second, b), first->less_is_better, sentence));
     }
-}
-
-/* '|' would end a cell. */
-static void add_cell(stk_text *out, const char *text)
-{
-    for (; *text; text++)
-        stk_text_add(out, "%s%c", *text == '|' ? "\\" : "", *text);
-}
-
-void stk_bench_tell_markdown(const stk_bench *bench, const stk_bench_about *about, stk_text *out)
-{
-    char name[256], a[STK_BENCH_FIGURE], b[STK_BENCH_FIGURE], t[STK_PLAIN_TEXT], other[256];
-    char sentence[STK_BENCH_SENTENCE];
-    stk_text_add(out, "# %s\n\n", about->name);
-    stk_text_add(out, "| Case | Median | 95 %% interval | Runs | Warm-up | Marked | Outliers | First run | Memory |\n"
-                      "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n");
-    for (int i = 0; i < bench->n_cases; i++) {
-        const stk_bench_case *c = &bench->cases[i];
-        const stk_bench_summary *s = &c->summary;
-        stk_text_add(out, "| ");
-        add_cell(out, case_name(c, name));
-        stk_text_add(out, " | %s | ", stk_bench_figure_text(s->median.value, c->unit, a));
-        if (isfinite(s->median.low))
-            stk_text_add(out, "%s to %s", stk_bench_figure_text(s->median.low, c->unit, a),
-                         stk_bench_figure_text(s->median.high, c->unit, b));
-        else
-            stk_text_add(out, "too few runs");
-        stk_text_add(out, " | %d | %d | %d | %d | %s", s->n, s->n_warmup, s->n_marked, s->n_outliers,
-                     stk_plain_time(s->first_s, t));
-        stk_text_add(out, " | %s |\n", stk_plain_bytes(s->resident_kb * 1024, t));
-    }
-    stk_text_add(out, "\n");
-    for (int i = 0; i < about->n_comparisons; i++) {
-        const stk_bench_comparison *c = &about->comparison[i];
-        const stk_bench_case *first = &bench->cases[c->a], *second = &bench->cases[c->b];
-        stk_text_add(out, "- %s\n",
-                     stk_bench_verdict_text(c, case_name(first, name), case_name(second, other), first->less_is_better,
-                                            sentence));
-    }
-    stk_text marks = {0};
-    add_marks(bench, &marks);
-    if (marks.n) stk_text_add(out, "\n```\n%s```\n", stk_text_get(&marks));
-    stk_text_free(&marks);
-    const char *processor = json_string_value(json_object_get(about->machine, "processor"));
-    stk_text_add(out, "\n%s, %d cores; Stoker %s; energy: %s.\n", processor ? processor : "processor not known",
-                 (int)json_integer_value(json_object_get(about->machine, "cores")), stk_version(),
-                 bench->no_energy ? bench->no_energy : "RAPL, of the whole machine");
 }

@@ -18,6 +18,5 @@ const char *stk_bench_kept_verdict_text(const stk_bench_kept *kept, const stk_be
                                         char out[STK_BENCH_SENTENCE]);
 /* Lines for a terminal. */
 void stk_bench_tell_text(const stk_bench *bench, const stk_bench_about *about, stk_text *out);
-void stk_bench_tell_markdown(const stk_bench *bench, const stk_bench_about *about, stk_text *out);
 
 #endif

@@ -159,7 +159,11 @@ static void test_measured(void **state)
     remove(page);
     assert_int_equal(stk_bench_prices_page(&p, page), STK_OK);
     if (stk_bench_prices_page(&p, page) != STK_OK) fail_msg("%s", stk_error_text());
-    assert_int_equal(stk_bench_prices_page(&p, path), STK_BUSY); /* and no other */
+    FILE *other = fopen(page, "w");
+    assert_non_null(other);
+    assert_true(fputs("somebody's page", other) >= 0 && fclose(other) == 0);
+    assert_int_equal(stk_bench_prices_page(&p, page), STK_BUSY); /* and no other */
+    assert_int_equal(stk_bench_prices_page(&p, path), STK_UNSUPPORTED);
     stk_bench_prices_free(&p);
     fill(BUY "result: bench-mine, case: train", "1000 samples", "null", "needs its 'power'", &p);
     stk_bench_prices_free(&p);

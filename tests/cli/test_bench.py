@@ -42,7 +42,8 @@ def a_time():
           f"conditions are recorded: {r['machine']}")
     rows = list(csv.DictReader(open("one/runs.csv")))
     check(len(rows) == len(case["runs"]) and float(rows[-1]["figure"]) >= 0.05, "runs.csv has a line a run")
-    check("| sleep 0.05 |" in open("one/report.md").read(), "report.md has the case")
+    text = open("one/report.md").read()
+    check("| [sleep 0.05](runs.csv) |" in text and "Measuring ended when" in text, f"report.md has the case, and how it ended: {text}")
     check(set(json.load(open("one/hashes.json"))) == {"result.json", "runs.csv", "report.md"}, "files have hashes")
     refused(["bench", *QUICK, "--out", "one", "--", "sleep", "0.01"], 1, "one")
 
@@ -71,6 +72,8 @@ def a_figure():
     refused(["bench", *QUICK, "--pattern", "(", "--unit", "x", "--", "true"], 1, "is no pattern")
     refused(["bench", *QUICK, *pattern, "--", "echo", "4 frames/s"], 1, "no number that the pattern finds", "4 frames/s",
             lines=None)
+    refused(["bench", *QUICK, "--pattern", "([0-9.,]+) images/s", "--unit", "images/s", "--", "echo", "1,5 images/s"], 1,
+            "no number that the pattern finds", lines=None)
     refused(["bench", *QUICK, *pattern, "--peak", "100", "--", "echo", "101 images/s"], 1, "no more than 100 is possible")
     refused(["bench", *QUICK, *pattern, "--", "echo", "0 images/s"], 1, "cannot be")
 
@@ -186,7 +189,7 @@ def played_conditions():
     r = result("warm")
     runs = r["cases"][0]["runs"]
     # Another clock by the probe may be seen here, too, and then all may count.
-    check([x["number"] for x in runs if "heat" in x["marks"]] == [2, 5, 8, 11], "four of twelve are marked")
+    check([x["number"] for x in runs if "heat" in x["marks"]] == [3, 6, 9, 12], "four of twelve are marked")
     check(r["disturbed"] or ("not counted" in done.stdout and not any(x["counted"] and x["marks"] for x in runs)),
           "and are left out")
 
@@ -265,6 +268,8 @@ def suite():
     accepted(["bench", "--list"], "quick", "system", "data", "train", "quality", "scaling")
     refused(["bench", "quikc"], 2, "there is no suite 'quikc'; did you mean 'quick'?")
     refused(["bench", "quick", "--unit", "x"], 2, "a suite says itself")
+    refused(["bench", "quick", "--better", "more"], 2, "a suite says itself")
+    refused(["bench", "cots", "x"], 2, "did you mean 'cost'?")
     refused(["bench", "quick", "--device", "nope"], 1, "no device 'nope'", "stoker devices")
     with open("bad.yaml", "w") as f:
         f.write("name: bad\ncases:\n  - {name: a, run: 'true', pattern: x}\n")
@@ -332,6 +337,19 @@ def impossible():
             f"  - {{name: r {n}, run: 'echo {figure} x', pattern: '([0-9]+) x', unit: samples/s, scaling: strong, replicas: {n}}}\n"
             for n, figure in ((1, 100), (2, 300), (4, 380))))
     cannot = "an efficiency of 150 % cannot be"
+    with open("scaled.yaml") as f:
+        text = f.read()
+    with open("timed.yaml", "w") as f:  # times: half the time by two is all that there is to win, of weak scaling the same time
+        f.write(text.replace("unit: samples/s", "unit: s, better: less").replace("echo 300", "echo 50").replace("echo 380", "echo 50")
+                + "".join(f"  - {{name: w {n}, run: 'echo 100 x', pattern: '([0-9]+) x', unit: s, better: less, scaling: weak, replicas: {n}}}\n" for n in (1, 2)))
+    accepted(["bench", "--suite", "timed.yaml", "--most-runs", "5", "--out", "timed"])
+    accepted(["report", "--bench", "timed", "--out", "timed.csv"])
+    told = [row["efficiency"] for row in csv.DictReader(open("timed.csv"))]
+    check([x and float(x) for x in told] == ["", 1, 0.5, "", 1], f"efficiency of times: {told}")
+    for old, new, words in (("replicas: 1}", "replicas: 3}", "has one replica to compare with"), ("scaling: strong, replicas: 2", "replicas: 2", "'replicas' goes with 'scaling'")):
+        with open("bad.yaml", "w") as f:
+            f.write(text.replace(old, new))
+        refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:", words)
     refused(["bench", "--suite", "scaled.yaml", "--most-runs", "5", "--out", "scaled"], 1, f"'r 2': {cannot}", lines=None)
     for ending in "md", "csv", "json", "html":
         accepted(["report", "--bench", "scaled", "--out", f"scaled.{ending}"])
@@ -341,6 +359,12 @@ def impossible():
     check([bool(row["error"]) for row in rows] == [False, True, False] and abs(float(rows[2]["efficiency"]) - 0.95) < 1e-9, f"of two alone: {rows}")
     done = run("bench", "submit", "--check", "scaled")
     check(done.returncode == 1 and cannot in done.stdout, f"nor can it be published: {done.stdout}")
+    check(cannot in open("scaled/report.md").read(), "and the folder's own report says it")
+    refused(["bench", "compare", "scaled", "scaled"], 1, cannot, lines=None)
+    with open("scaled-prices.yaml", "w") as f:
+        f.write("date: 2026-11-01\ncurrency: EUR\nelectricity: 0.30 EUR/kWh\nwork: 1000 samples\nmachines:\n"
+                "  - {name: rented, source: an offer, hourly: 3.60 EUR/h, result: scaled, case: r 2}\n")
+    refused(["bench", "cost", "scaled-prices.yaml", "scaled"], 1, cannot)
 
 
 def trainings():
@@ -418,6 +442,7 @@ def costs():
     with open("prices.yaml", "w") as f:
         f.write("date: 2026-11-01\ncurrency: EUR\nelectricity: 0.30 EUR/kWh\nwork: 50000 samples\nmachines:\n"
                 "  - {name: rented, source: an offer, hourly: 3.60 EUR/h, rate: 1000 samples/s}\n")
+    refused(["bench", "cost", "prices.yaml", "--out", "c.txt"], 1, "a page ends in .html")
     accepted(["bench", "cost", "prices.yaml"], "| rented | 1,000 | 3.6 |", "A million samples, EUR")
     told = json.loads(accepted(["bench", "cost", "prices.yaml", "--json"]).stdout)
     check(abs(told["machines"][0]["million"] - 1) < 1e-9, f"3.60 EUR for 3.6 million: {told}")
@@ -441,6 +466,7 @@ def costs():
     for line, words in (("{name: rented, source: x, hourly: 1 EUR/h, rate: 1 samples/s}", "two machines 'rented'"),
                         ("{name: b, source: x, hourly: 1 EUR/h, purchase: 1 EUR, rate: 1 samples/s}", "not both"),
                         ("{name: b, source: x, purchase: 1 EUR, power: 1 W, rate: 1 samples/s}", "needs its 'lifetime'"),
+                        ("{name: b, source: x, hourly: '2,5 EUR/h', rate: 1 samples/s}", "a number above 0 with the unit EUR/h"),
                         ("{name: b, source: x, purchase: 1 EUR, lifetime: 1 years, rate: 1 samples/s}", "needs its 'power'")):
         with open("prices.yaml") as f:
             text = f.read()

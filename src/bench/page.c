@@ -80,9 +80,10 @@ static bool is_alike(const json_t *a, const json_t *b)
     return !text_at(a, "about")[0] || (n == strcspn(y, " ,") && !strncmp(x, y, n));
 }
 
-/* The greatest end of an interval among cases that are alike, for one scale. */
+/* The greatest end of an interval among cases that are alike, for one scale; 0: there is nothing to compare with. */
 static double scale_of(const json_t *cases, const json_t *wanted)
 {
+    int n_alike = 0;
     const json_t *from;
     size_t i;
     double most = 0;
@@ -91,8 +92,9 @@ static double scale_of(const json_t *cases, const json_t *wanted)
         const json_t *median = json_object_get(json_object_get(from, "summary"), "median");
         if (!is_alike(wanted, from)) continue;
         most = fmax(most, fmax(number_at(median, "value"), number_at(median, "high")));
+        n_alike++;
     }
-    return most;
+    return n_alike > 1 ? most : 0;
 }
 
 static void add_row(stk_text *out, const json_t *cases, const json_t *from, int i_result, size_t i)
@@ -338,10 +340,11 @@ static void add_warning(stk_text *out, const stk_bench_kept *kept, int i_result)
     else if (json_is_true(json_object_get(json_object_get(kept->root, "settings"), "counts_marked")))
         stk_text_add(out, "%sRuns with marks are counted,</b> as was asked for.</p>\n", begin);
     if (kept->n_cases && least < STK_BENCH_LEAST_RUNS)
-        stk_text_add(out,
-                     "%sToo few runs</b> of some cases for an interval, %d of one: how far such a median is off nobody "
-                     "knows. More time: <code>--seconds</code>.</p>\n",
-                     begin, least);
+        stk_text_add(
+            out,
+            "%sToo few runs for an interval:</b> some case has %d that count. How far its median is off nobody "
+            "knows; more time is <code>--seconds</code>.</p>\n",
+            begin, least);
 }
 
 static void add_result(stk_text *out, const stk_bench_kept *kept, int i_result)

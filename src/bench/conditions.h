@@ -81,6 +81,9 @@ void stk_bench_machine_close(stk_bench_machine *m);
 /* What does not change: processor, cores, limits, governor, huge pages, versions, GPUs. Returned: json_decref. Where a
  * thing cannot be read its value is null. */
 json_t *stk_bench_machine_json(const stk_bench_machine *m);
+/* What the fastest link of a GPU here carries to or from its host, in GB/s of 10^9 bytes; 0: there is no GPU, or its
+ * link is not known. */
+double stk_bench_link_gb_s(const stk_bench_machine *m);
 
 /* with_probe: half a millisecond of a core's time. */
 stk_status stk_bench_read(stk_bench_machine *m, bool with_probe, stk_bench_reading *out);

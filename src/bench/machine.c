@@ -67,6 +67,30 @@ static json_t *list_gpus(const stk_bench_machine *m)
     return list;
 }
 
+/* In one direction, of a lane of each generation, without the line code: 2.5, 5, 8, 16, 32 and 64 GT/s (PCI Express
+ * Base Specification 6.0). What of that is not data is not taken off. */
+static const double lane_gb_s[] = {0, 0.25, 0.5, 0.985, 1.969, 3.938, 8};
+
+/* Grace's chips reach their GPUs by NVLink-C2C, which NVML's PCIe says nothing of. */
+static bool has_another_link(const char *name)
+{
+    return name && (strstr(name, "GH200") || strstr(name, "GB200") || strstr(name, "GB300") || strstr(name, "GB10"));
+}
+
+double stk_bench_link_gb_s(const stk_bench_machine *m)
+{
+    double most = 0;
+    for (size_t i = 0; i < m->sample.gpus.n; i++) {
+        const stk_watch_gpu *gpu = stk_watch_gpu_at(&m->sample, i);
+        int64_t generation = gpu->pcie_most_generation, width = gpu->pcie_most_width;
+        if (has_another_link(stk_watch_facts_get(&m->facts, "gpu", i))) return 0;
+        if (generation < 1 || generation >= (int64_t)(sizeof(lane_gb_s) / sizeof(lane_gb_s[0])) || width < 1) return 0;
+        double link = lane_gb_s[generation] * (double)width;
+        if (link > most) most = link;
+    }
+    return most;
+}
+
 /* What computes on the processor, with its version. Other devices are not asked: that wakes a GPU. */
 static json_t *list_libraries(void)
 {

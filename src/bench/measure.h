@@ -61,7 +61,8 @@ typedef struct stk_bench_case {
     int n_replicas;        /* with scaling */
     char *const *argv;
     bool less_is_better;
-    double peak; /* what no run can exceed, in the unit; 0: not known */
+    bool is_by_link; /* bytes by the link of the measured GPU to its host, which are no faster than that */
+    double peak;     /* what no run can exceed, in the unit; 0: not known */
     /* What came of it. */
     stk_bench_run *run; /* [n_runs] */
     int n_runs, capacity;

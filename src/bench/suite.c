@@ -18,6 +18,7 @@
 static const char *const better[] = {"less", "more", NULL};
 static const char *const scalings[] = {"strong", "weak", NULL};
 static const char *const precisions[] = {"f32", "tf32", "bf16", "f16", "fp8", NULL};
+static const char *const limits[] = {"link", NULL};
 static const stk_key text_element = {.name = "command", .type = STK_KEY_TEXT};
 static const stk_key file_element = {.name = "text", .type = STK_KEY_TEXT};
 static const stk_key case_keys[] = {
@@ -59,6 +60,10 @@ static const stk_key case_keys[] = {
      .least = 1,
      .most = 64,
      .doc = "of the measured kind; with fewer the case is left out"},
+    {.name = "limit",
+     .type = STK_KEY_WORD,
+     .words = limits,
+     .doc = "what bounds figures in GB/s: the link of the measured GPU to its host"},
     {.name = "peak", .type = STK_KEY_REAL, .doc = "what no figure can exceed", .least = 0, .most = 1e18, .above = true},
     STK_KEY_END};
 static const stk_key case_element = {.name = "case", .type = STK_KEY_MAP, .keys = case_keys, .no_short = true};
@@ -213,6 +218,7 @@ static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, c
     c->about = stk_yaml_text(node, "about");
     c->precision = stk_yaml_text(node, "precision");
     c->scaling = stk_yaml_text(node, "scaling");
+    c->is_by_link = stk_yaml_text(node, "limit") && strncmp(suite->device, "cpu", 3) != 0;
     c->n_replicas = (int)stk_yaml_int(node, "replicas", 1);
     c->less_is_better = stk_yaml_is(node, "better", "less");
     for (int k = 0; k < i; k++)
@@ -224,6 +230,8 @@ static stk_status read_case(stk_bench_suite *suite, const stk_yaml_node *node, c
         c->less_is_better = true;
     }
     if (!c->unit) return stk_yaml_fail(node, "a figure needs its 'unit'");
+    if (stk_yaml_text(node, "limit") && strcmp(c->unit, "GB/s") != 0)
+        return stk_yaml_fail(stk_yaml_get(node, "limit"), "'limit' goes with the unit GB/s");
     if (!file != !c->key) return stk_yaml_fail(node, "'file' and 'key' go together");
     if (file && c->pattern) return stk_yaml_fail(node, "a figure comes by 'pattern' or from a 'file', not by both");
     STK_RETURN_IF_ERROR(expand_node(suite, program, stk_yaml_get(node, "run"), &suite->run[i]));

@@ -278,7 +278,7 @@ def suite():
         f.write("name: bad\ncases:\n  - {name: a, run: 'cat {wrok}/x'}\n")
     refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:3:", "did you mean '{work}'?")
     for head, cases, words in (("x/../y", ["name: a"], "a name that a folder can have"), ("bad", ["name: a", "name: a"], "two cases 'a'"),
-                               ("bad", ["name: a, precision: f77"], "f77")):
+                               ("bad", ["name: a, limit: link"], "goes with the unit GB/s"), ("bad", ["name: a, precision: f77"], "f77")):
         with open("bad.yaml", "w") as f:
             f.write(f"name: {head}\ncases:\n" + "".join(f"  - {{{case}, run: 'true'}}\n" for case in cases))
         refused(["bench", "--suite", "bad.yaml"], 1, "bad.yaml:", words)

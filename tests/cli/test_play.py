@@ -12,7 +12,10 @@ import shutil
 import sys
 
 import test_gpu
-from program import accepted, begin, check, end, losses, refused, run
+from program import STOKER, accepted, begin, check, end, losses, refused, run
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "watch"))
+import meter  # noqa: E402: the path comes first
 
 PLAY = os.path.abspath(sys.argv[3])
 TRAININGS = ("cifar-cnn", "gpt2", "bert")
@@ -161,6 +164,24 @@ def copies_are_measured():
     refused(["bench", "part", "copy", "1", "to", "--to", "cuda:1", "--device", "cuda"], 1, "1 device here")
 
 
+def keeps_to_the_link():
+    """No copy to a GPU is faster than its link: 63 GB/s by 16 lanes of the fifth generation."""
+    library = f"{os.path.dirname(STOKER)}/tests/libfake_nvml.so"
+    if not os.path.exists(library):
+        print("SKIP the link: the played NVML is not built")
+        return
+    meter.make("meter")
+    env = {**played(), "FAKE_NVML_METER": os.path.abspath("meter")}
+    for figure, device, is_good in (62, "cuda", True), (70, "cuda", False), (70, "cpu", True):
+        with open("link.yaml", "w") as f:
+            f.write(f"name: link\nseconds: 20\nruns: 5\nwarmup: 0\ncases:\n  - {{name: copy, run: 'echo {figure} GB', pattern: '([0-9]+) GB', unit: GB/s, limit: link}}\n")
+        command = ["bench", "--suite", "link.yaml", "--most-runs", "5", "--nvml", library, "--device", device, "--out", f"link-{device}{figure}"]
+        if is_good:
+            accepted(command, env=env)
+        else:
+            refused(command, 1, "is possible", env=env)
+
+
 if __name__ == "__main__":
     for variable, name in LIBRARIES.items():
         os.environ.setdefault(variable, os.path.join(PLAY, name))
@@ -182,4 +203,5 @@ if __name__ == "__main__":
     says_what_is_wrong()
     names_chips()
     copies_are_measured()
+    keeps_to_the_link()
     end()

@@ -112,7 +112,22 @@ const char *stk_bench_impossible(const stk_bench_kept *kept, int i, char out[STK
 
 /* --- how far it can be trusted --- */
 
-static void add_marks(const stk_bench_kept *kept, stk_text *out)
+/* A line that is being written, and who takes it. */
+typedef struct writer {
+    stk_text line, *out;
+    stk_bench_put_line *put;
+} writer;
+
+static void end_line(writer *w)
+{
+    if (stk_text_status(&w->line) == STK_OK)
+        w->put(w->out, stk_text_get(&w->line));
+    else
+        w->out->failed = true;
+    stk_text_free(&w->line);
+}
+
+static void add_marks(const stk_bench_kept *kept, writer *w)
 {
     enum { MOST_MARKED = 100000 };
     int n[STK_BENCH_N_MARKS] = {0}, n_all = 0;
@@ -126,52 +141,53 @@ static void add_marks(const stk_bench_kept *kept, stk_text *out)
             n_all += (int)count;
         }
     if (kept->is_disturbed)
-        stk_text_add(out, "Disturbed: something else had a part in most rounds, so that all of them count. Differences "
-                          "between cases that ran in turns still tell something; the figures themselves belong to a "
-                          "machine that was disturbed.\n");
+        stk_text_add(&w->line,
+                     "Disturbed: something else had a part in most rounds, so that all of them count. Differences "
+                     "between cases that ran in turns still tell something; the figures themselves belong to a "
+                     "machine that was disturbed.");
     else if (n_all)
-        stk_text_add(out, "Rounds in which something else had a part are not counted.\n");
+        stk_text_add(&w->line, "Rounds in which something else had a part are not counted.");
     else
-        stk_text_add(out, "Nothing that can be seen disturbed a run.\n");
-    for (int k = 0; k < STK_BENCH_N_MARKS; k++)
-        if (n[k])
-            stk_text_add(out, "%d run%s with the mark %s: %s\n", n[k], n[k] == 1 ? "" : "s", stk_bench_mark_name(k),
-                         stk_bench_mark_text(k));
+        stk_text_add(&w->line, "Nothing that can be seen disturbed a run.");
+    end_line(w);
+    for (int k = 0; k < STK_BENCH_N_MARKS; k++) {
+        if (!n[k]) continue;
+        stk_text_add(&w->line, "%d run%s with the mark %s: %s", n[k], n[k] == 1 ? "" : "s", stk_bench_mark_name(k),
+                     stk_bench_mark_text(k));
+        end_line(w);
+    }
 }
 
-/* A text of the result, in one line. */
-static void add_line(stk_text *out, const char *begin, const char *text)
+void stk_bench_trust(const stk_bench_kept *kept, stk_bench_put_line *put, stk_text *out)
 {
-    stk_text_add(out, "%s", begin);
-    for (; *text; text++)
-        stk_text_add(out, "%c", *text == '\n' ? ' ' : *text);
-}
-
-void stk_bench_trust_lines(const stk_bench_kept *kept, stk_text *out)
-{
+    writer w = {.out = out, .put = put};
     const json_t *from;
     size_t i;
     int n_short = 0;
-    add_marks(kept, out);
+    add_marks(kept, &w);
     json_array_foreach(json_object_get(kept->root, "cases"), i, from)
     {
         const json_t *summary = json_object_get(from, "summary");
         n_short += kept->cases[i].n < STK_BENCH_LEAST_RUNS;
         if (!json_is_true(json_object_get(summary, "trend"))) continue;
-        add_line(out, "", kept->cases[i].name);
-        stk_text_add(out, " is not steady: %+.1f %% from the first run to the last\n",
+        stk_text_add(&w.line, "%s is not steady: %+.1f %% from the first run to the last", kept->cases[i].name,
                      100 * stk_bench_number_at(summary, "trend_share"));
+        end_line(&w);
     }
-    if (n_short)
-        stk_text_add(out,
-                     "%d case%s fewer than %d runs that count, too few for an interval: a single run can be anything\n",
+    if (n_short) {
+        stk_text_add(&w.line,
+                     "%d case%s fewer than %d runs that count, too few for an interval: a single run can be anything",
                      n_short, n_short == 1 ? " has" : "s have", STK_BENCH_LEAST_RUNS);
+        end_line(&w);
+    }
     json_array_foreach(json_object_get(kept->root, "left_out"), i, from)
     {
-        add_line(out, "Left out: ", json_string_value(from) ? json_string_value(from) : "");
-        stk_text_add(out, "\n");
+        stk_text_add(&w.line, "Left out: %s", json_string_value(from) ? json_string_value(from) : "");
+        end_line(&w);
     }
-    for (int k = 0; k < STK_BENCH_N_ENDS; k++)
-        if (!strcmp(text_at(kept->root, "ended"), stk_bench_end_name((stk_bench_end)k)))
-            stk_text_add(out, "Measuring ended when %s.\n", stk_bench_end_text((stk_bench_end)k));
+    for (int k = 0; k < STK_BENCH_N_ENDS; k++) {
+        if (strcmp(text_at(kept->root, "ended"), stk_bench_end_name((stk_bench_end)k)) != 0) continue;
+        stk_text_add(&w.line, "Measuring ended when %s.", stk_bench_end_text((stk_bench_end)k));
+        end_line(&w);
+    }
 }

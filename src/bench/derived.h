@@ -29,7 +29,9 @@ stk_bench_interval stk_bench_efficiency(stk_bench_interval one, stk_bench_interv
  * Returns out; NULL: it can be. */
 const char *stk_bench_impossible(const stk_bench_kept *kept, int i, char out[STK_BENCH_SENTENCE]);
 
-/* How far a result can be trusted: a line for each thing, marks and how it ended among them. */
-void stk_bench_trust_lines(const stk_bench_kept *kept, stk_text *out);
+/* How far a result can be trusted: a line for each thing, marks and how it ended among them, each given to put. A line
+ * may hold what the result holds, line ends too. Out of memory: out fails. */
+typedef void stk_bench_put_line(stk_text *out, const char *line);
+void stk_bench_trust(const stk_bench_kept *kept, stk_bench_put_line *put, stk_text *out);
 
 #endif

@@ -209,17 +209,15 @@ static void add_apart(stk_text *out, const stk_bench_kept *kept, int n)
     stk_bench_apart_free(&apart);
 }
 
+static void add_item(stk_text *out, const char *line)
+{
+    add_text(out, "<li>", line, "</li>\n");
+}
+
 static void add_quality(stk_text *out, const stk_bench_kept *kept, int i_result)
 {
-    stk_text lines = {0};
-    stk_bench_trust_lines(kept, &lines);
-    if (stk_text_status(&lines) != STK_OK) out->failed = true;
     stk_text_add(out, "<h3 id=trust%d>How far it can be trusted</h3><ul>\n", i_result);
-    char *line, *rest = lines.n ? strdup(stk_text_get(&lines)) : NULL, *all = rest;
-    while ((line = strsep(&rest, "\n")))
-        if (line[0]) add_text(out, "<li>", line, "</li>\n");
-    free(all);
-    stk_text_free(&lines);
+    stk_bench_trust(kept, add_item, out);
     stk_text_add(out, "</ul>\n");
 }
 

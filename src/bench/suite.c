@@ -147,7 +147,9 @@ static stk_status refuse_misspelt(const stk_yaml_node *node, const char *text)
         snprintf(word, sizeof(word), "%.*s", (int)n, at + 1);
         const char *meant = stk_nearest_name(word, words);
         if (meant && strcmp(meant, word))
-            return stk_yaml_fail(node, "'{%s}' is none of a suite's words; did you mean '{%s}'?", word, meant);
+            return stk_yaml_fail(node,
+                                 "'{%s}' is none of a suite's words; did you mean '{%s}'? ('{ %s}' is left as it is)",
+                                 word, meant, word);
     }
     return STK_OK;
 }

@@ -318,6 +318,13 @@ static void put_found(stk_text *out, const stk_bench_kept *kept, const char *pla
     }
 }
 
+static void put_item(stk_text *out, const char *line)
+{
+    stk_text_add(out, "- ");
+    stk_bench_put_text(out, line);
+    stk_text_add(out, "\n");
+}
+
 /* What can be said of cases that ran in turns, and what cannot be. */
 static void put_verdicts(stk_text *out, const stk_bench_kept *kept)
 {
@@ -326,9 +333,8 @@ static void put_verdicts(stk_text *out, const stk_bench_kept *kept)
     const char *begin = "\nWhich is faster, run in turns:\n\n";
     for (int i = 0; i < stk_bench_kept_n_comparisons(kept); i++) {
         if (!stk_bench_kept_comparison(kept, i, &c)) continue;
-        stk_text_add(out, "%s- ", begin);
-        stk_bench_put_text(out, stk_bench_kept_verdict_text(kept, &c, sentence));
-        stk_text_add(out, "\n");
+        stk_text_add(out, "%s", begin);
+        put_item(out, stk_bench_kept_verdict_text(kept, &c, sentence));
         begin = "";
     }
     begin = "\n**Errors:**\n\n";
@@ -341,28 +347,12 @@ static void put_verdicts(stk_text *out, const stk_bench_kept *kept)
     }
 }
 
-static void put_trust(stk_text *out, const stk_bench_kept *kept)
-{
-    stk_text lines = {0};
-    stk_bench_trust_lines(kept, &lines);
-    if (stk_text_status(&lines) != STK_OK) out->failed = true;
-    stk_text_add(out, "\nHow far it can be trusted:\n\n");
-    char *line, *rest = lines.n ? strdup(stk_text_get(&lines)) : NULL, *all = rest;
-    while ((line = strsep(&rest, "\n"))) {
-        if (!line[0]) continue;
-        stk_text_add(out, "- ");
-        stk_bench_put_text(out, line);
-        stk_text_add(out, "\n");
-    }
-    free(all);
-    stk_text_free(&lines);
-}
-
 static void put_result(stk_text *out, const stk_bench_kept *kept, const char *place)
 {
-    const json_t *machine = json_object_get(kept->root, "machine");
-    stk_bench_put_text(out, text_at(machine, "processor"));
-    stk_text_add(out, ", %.0f cores; ", stk_bench_number_at(machine, "cores"));
+    double n_cores = stk_bench_number_at(kept->root, "machine.cores");
+    stk_bench_put_text(out, text_at(json_object_get(kept->root, "machine"), "processor"));
+    if (isfinite(n_cores)) stk_text_add(out, ", %.0f cores", n_cores);
+    stk_text_add(out, "; ");
     stk_bench_put_text(out, text_at(kept->root, "date"));
     stk_text_add(out, "; Stoker ");
     stk_bench_put_text(out, text_at(kept->root, "stoker"));
@@ -375,7 +365,8 @@ static void put_result(stk_text *out, const stk_bench_kept *kept, const char *pl
     put_columns(out, kept, place, STK_BENCH_COLUMN_efficiency, "Scaling:", of_scaling,
                 sizeof(of_scaling) / sizeof(of_scaling[0]));
     put_verdicts(out, kept);
-    put_trust(out, kept);
+    stk_text_add(out, "\nHow far it can be trusted:\n\n");
+    stk_bench_trust(kept, put_item, out);
 }
 
 void stk_bench_table_report(const stk_bench_kept *kept, stk_text *out)

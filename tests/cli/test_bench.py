@@ -100,6 +100,7 @@ def failures():
     refused(["bench", "--seconds", "20", "--runs", "9", "--warmup", "0", "--out", "late", "--compare", "true", "--with", "test $STOKER_BENCH_RUN -lt 5"], 1,
             "case 'test $STOKER_BENCH_RUN -lt 5'", "exit code 1", lines=None)
     late = result("late")
+    check("measuring ended when" in run("bench", "submit", "--check", "late").stdout, "what failed cannot be published")
     check(late["ended"] == "failed" and len(late["cases"][1]["runs"]) == 4, f"four runs: {late['ended']}, {late['cases'][1]}")
     refused(["bench", "--seconds", "20", "--runs", "9", "--warmup", "0", "--out", "odd", "--peak", "3", "--pattern", "([0-9]+)", "--unit", "x/s",
              "--", "sh", "-c", "echo $STOKER_BENCH_RUN"], 1, "no more than 3 is possible")
@@ -107,12 +108,18 @@ def failures():
     for unit, better in ("hours", "less"), ("minutes", "less"), ("milliseconds", "less"), ("hits", "more"), ("days/epoch", "less"):
         accepted(["bench", *QUICK, "--out", f"by-{unit[:4]}", "--pattern", "([0-9]+)", "--unit", unit, "--", "echo", "3"])
         check(result(f"by-{unit[:4]}")["cases"][0]["better"] == better, f"of {unit} {better} is better")
+    accepted(["bench", "--seconds", "20", "--runs", "6", "--most-runs", "6", "--ignore-failure", "--out", "ignored", "--", "false"])
+    check("commands were allowed to fail" in run("bench", "submit", "--check", "ignored").stdout, "nor can what may fail")
+    accepted(["bench", "--seconds", "1", "--warmup", "0", "--out", "short", "--", "sleep", "0.4"], "10 runs would take --seconds")
+    accepted(["report", "--bench", "short", "--out", "short.html"])
+    check("Too few runs for an interval" in open("short.html").read(), "the page says so, too")
     with open("left.yaml", "w") as f:
         f.write("name: left\nprepare: ['true']\ncases: [{name: a, run: 'true'}, {name: b, run: 'true', cores: 4000}, {name: c, run: 'true', devices: 60}]\n")
     accepted(["bench", *QUICK, "--suite", "left.yaml", "--out", "left"], "left out  b: wants 4000 cores", "left out  c: wants 60 devices")
     check(result("left")["left_out"] == ["b: wants 4000 cores", "c: wants 60 devices"], "the result has what was left out")
     accepted(["report", "--bench", "left", "--out", "left.html"], "left.html")
-    check("Left out: b: wants 4000 cores" in open("left.html").read(), "the page, too")
+    check("Left out: b: wants 4000 cores" in open("left.html").read() and "Left out: b: wants 4000 cores" in open("left/report.md").read(),
+          "the page and the report, too")
     with open("left.yaml", "w") as f:
         f.write("name: left\nprepare: ['false']\ncases: [{name: a, run: 'true'}]\n")
     refused(["bench", *QUICK, "--suite", "left.yaml"], 1, "'prepare', 'false'", "exit code 1")
@@ -412,6 +419,9 @@ def trainings():
     refused(["bench", "cost", "net-prices.yaml"], 1, "not among those given")
     with open("net-prices.yaml") as f:
         text = f.read()
+    with open("mixed.yaml", "w") as f:
+        f.write(text + "  - {name: other, source: an offer, hourly: 1 EUR/h, result: net, case: net 2}\n")
+    accepted(["bench", "cost", "mixed.yaml", "net"], "The rates are of different cases, 'net 1' and 'net 2'")
     with open("typo.yaml", "w") as f:
         f.write(text.replace("case: net 1", "case: nte 1"))
     refused(["bench", "cost", "typo.yaml", "net"], 1, "has no case 'nte 1'; did you mean 'net 1'?")

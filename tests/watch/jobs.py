@@ -230,6 +230,8 @@ def swapped():
     data, draw = bytearray(int((120 + 20 * X) * 2 ** 20)), random.Random(X)
     for i in range(0, len(data), 4096):
         data[i] = i & 255
+        if i % (1 << 20) == 0:
+            time.sleep(0.02)  # a disk that cannot keep pace with what must go to swap ends in a kill
     for _ in until(SECONDS):
         for _ in range(1000):
             data[draw.randrange(len(data))] += 1

@@ -225,6 +225,7 @@ def main():
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             sys.exit(f"'{folder}' is in use by another run of this program")
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts this behind itself has jobs ignore Ctrl-C
         signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped; the next call goes on"))  # once what runs has ended
         quiet.adopt()
         if args.ahead:

@@ -10,7 +10,7 @@ if(TARGET stoker_shared)
   install(TARGETS stoker_shared stoker_static LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
                                               ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   if(TARGET stoker)
-    install(TARGETS stoker RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS stoker stoker_watch RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
   include(completions)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/stoker DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A Debian 12 as debootstrap makes it (minbase), with nothing else in it: README's two commands, and what an installation is for.
 #   tools/clean_room.sh [--fresh] [demo|test|install]...     all three, in this order, where none is named
+#   tools/clean_room.sh package          Debian packages made with what debian/control names, in build-package, then installed in a new room
 #
 # All is in build-clean-room: root (rebuilt each time, kept after a failure), the base that debootstrap made as a tar file, and the
 # .deb files that were downloaded. No package that was ever installed on top is kept, so that none can hide that one is missing.
@@ -136,6 +137,54 @@ install() {
     as_user env STOKER_ALL_SHELLS=1 sh tests/install/test_shells.sh /usr/local
 }
 
+# With nothing but what the packages say that they need; lintian's errors are failures, its warnings are shown.
+build_packages() {
+    rm -f "$root/etc/apt/apt.conf.d/docker-clean"
+    say "install what building takes"
+    in_room env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends dpkg-dev lintian &&
+        apt-get build-dep -y -qq --no-install-recommends ./' >"$work/build-dep.log" 2>&1 || {
+        tail -n 20 "$work/build-dep.log"
+        fail "the packages that building takes could not be installed"
+    }
+    in_room dpkg-buildpackage -us -uc -b >"$work/package.log" 2>&1 || { tail -n 40 "$work/package.log"; fail "dpkg-buildpackage failed"; }
+    mkdir -p build-package
+    rm -f build-package/*.deb
+    mv "$root"/*.deb "$root"/*.changes "$root"/*.buildinfo build-package/
+    mkdir "$root/packages"
+    cp build-package/* "$root/packages/"
+    as_user sh -c 'lintian --fail-on error /packages/*.changes' || fail "lintian has found errors"
+}
+
+# install_packages OPTION NAME PACKAGE...: one of ours with the library, and others of Debian's.
+install_packages() {
+    option=$1 name=$2
+    shift 2
+    in_room env DEBIAN_FRONTEND=noninteractive sh -c 'apt-get update -qq && apt-get install -y -qq "$@"' sh "$option" \
+        /packages/libstoker0.deb "/packages/$name.deb" "$@" >"$work/apt.log" 2>&1 ||
+        { tail -n 20 "$work/apt.log"; fail "$name could not be installed"; }
+}
+
+# A user without rights trains with what was installed, and builds programs.
+try_packages() {
+    mkdir "$root/packages"
+    for name in stoker libstoker0 libstoker-dev; do
+        cp build-package/${name}_*.deb "$root/packages/$name.deb"
+    done
+    install_packages --no-install-recommends stoker
+    as_user sh -ec 'mkdir -p /tmp/try && cd /tmp/try && stoker --version && stoker-watch --help >/dev/null
+        stoker get digits --out data/digits --train 2000 --test 500 >/dev/null
+        stoker train /usr/share/doc/stoker/examples/recipes/digits.yaml --epochs 1 --out run
+        stoker watch --quiet -- stoker report run >/dev/null' || fail "what is installed does not train"
+    # What is recommended for the static library comes with this one.
+    # shellcheck disable=SC2086 # A list of words.
+    install_packages --install-recommends libstoker-dev cmake ninja-build pkg-config gcc g++ libc6-dev $SHELL_PACKAGES
+    as_user sh tests/install/test_consumers.sh /usr /tmp/consumers
+    as_user env STOKER_ALL_SHELLS=1 sh tests/install/test_shells.sh /usr
+    in_room apt-get purge -y -qq stoker libstoker-dev libstoker0 >/dev/null || fail "they could not be removed"
+    left=$(find "$root/usr" -name '*stoker*' -not -path '*/doc/*')
+    [ -z "$left" ] || fail "this is left after their removal: $left"
+}
+
 # --- outside, and again as the first process of the namespaces ---
 
 if [ "${1-}" = --in-namespace ]; then
@@ -154,18 +203,28 @@ fresh=
 [ "${1-}" != --fresh ] || { fresh=yes; shift; }
 [ $# -gt 0 ] || set -- demo test install
 for phase in "$@"; do
-    case $phase in demo | test | install) ;; *) fail "no part '$phase'; there are: demo test install" ;; esac
+    case $phase in demo | test | install | package) ;; *) fail "no part '$phase'; there are: demo test install package" ;; esac
 done
+
+# in_new_room PHASE...
+in_new_room() {
+    make_root
+    say "a root of $(du -sh "$root" | cut -f 1), $(nproc) cores"
+    # With that process every other in the room ends, and its mounts.
+    unshare --mount --pid --fork --kill-child sh tools/clean_room.sh --in-namespace "$@" &
+    room=$!
+    trap 'kill -KILL $room; exit 130' INT TERM HUP
+    wait $room
+    trap - INT TERM HUP
+}
+
 check_rights
 [ -z "$fresh" ] || rm -rf --one-file-system "$debs"/* "$work"/base*
 make_base
-make_root
-say "a root of $(du -sh "$root" | cut -f 1), $(nproc) cores"
-# With that process every other in the room ends, and its mounts.
-unshare --mount --pid --fork --kill-child sh tools/clean_room.sh --in-namespace "$@" &
-room=$!
-trap 'kill -KILL $room; exit 130' INT TERM HUP
-wait $room
-trap - INT TERM HUP
+case " $* " in
+" package ") in_new_room build_packages; in_new_room try_packages ;;
+*" package "*) fail "'package' is asked for alone: it takes two rooms" ;;
+*) in_new_room "$@" ;;
+esac
 rm -rf --one-file-system "$root"
 say "all is well"

@@ -16,9 +16,14 @@ here() {
     return 1
 }
 
-for file in bash-completion/completions/stoker zsh/site-functions/_stoker fish/vendor_completions.d/stoker.fish man/man1/stoker.1; do
+# Debian's own folder for those of packages, or zsh's.
+zsh_files=zsh/vendor-completions
+[ -d "$share/$zsh_files" ] && [ -f "$share/$zsh_files/_stoker" ] || zsh_files=zsh/site-functions
+for file in bash-completion/completions/stoker $zsh_files/_stoker fish/vendor_completions.d/stoker.fish; do
     [ -s "$share/$file" ] || fail "there is no '$share/$file'"
 done
+
+[ -s "$share/man/man1/stoker.1" ] || [ -s "$share/man/man1/stoker.1.gz" ] || fail "there is no page 'stoker' in '$share/man/man1'"
 
 if here bash; then
     # shellcheck disable=SC2016 # bash's variables.
@@ -33,7 +38,7 @@ if here bash; then
 fi
 
 if here zsh; then
-    words=$(zsh -f "$(dirname "$0")/complete.zsh" "$share/zsh/site-functions" 2>&1 </dev/null) || fail "zsh: $words"
+    words=$(zsh -f "$(dirname "$0")/complete.zsh" "$share/$zsh_files" 2>&1 </dev/null) || fail "zsh: $words"
 fi
 
 if here fish; then
@@ -44,7 +49,8 @@ if here fish; then
 fi
 
 if here man; then
-    for page in "$share"/man/man1/*.1; do
+    for page in "$share"/man/man1/stoker*.1 "$share"/man/man1/stoker*.1.gz; do
+        [ -f "$page" ] || continue
         said=$(MANWIDTH=80 man --warnings -P cat -l "$page" 2>&1 >/dev/null) || fail "man: $said"
         [ -z "$said" ] || fail "man says of '$page': $said"
     done

@@ -38,31 +38,48 @@ def losses_of_theirs(module, x, y):
     return found
 
 
+def images(sides, channels, classes):
+    torch.manual_seed(1)
+    return torch.randn(320, sides, sides, channels), torch.randint(0, classes, (320,))
+
+
 class Conversion(unittest.TestCase):
-    def test_a_module_trains_as_in_pytorch(self):
-        torch.manual_seed(1)
-        nn = torch.nn
-        module = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.GELU(),
-                               nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 5))
-        x, y = torch.randn(320, 12, 12, 3), torch.randint(0, 5, (320,))
+    def follows(self, module, x, y):
         with Folder() as folder:
-            layer = stoker.from_torch(module, torch.zeros(2, 3, 12, 12), os.path.join(folder, "net.onnx"))
-            self.assertTrue(module.training)
+            layer = stoker.from_torch(module, x[:2].permute(0, 3, 1, 2), os.path.join(folder, "net.onnx"))
             ours, theirs = losses_of_ours(layer, x, y, folder), losses_of_theirs(module, x, y)
         self.assertEqual(len(ours), 20)
         for a, b in zip(ours, theirs):
             self.assertAlmostEqual(a, b, delta=1e-3)
+
+    def test_a_module_trains_as_in_pytorch(self):
+        nn = torch.nn
+        module = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3), nn.GELU(),
+                               nn.AdaptiveAvgPool2d(2), nn.Flatten(2), nn.Linear(4, 4), nn.Flatten(), nn.Linear(64, 5))
+        self.follows(module, *images(12, 3, 5))
+        self.assertTrue(module.training)
+
+    def test_batch_norms_train_as_in_pytorch_too(self):
+        nn = torch.nn
+        module = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(800, 16),
+                               nn.BatchNorm1d(16, momentum=0.2), nn.ReLU(), nn.Linear(16, 5))
+        self.follows(module, *images(12, 3, 5))
+        module.eval()
+        self.follows(module, *images(12, 3, 5))
 
     def test_what_stays_is_named(self):
         nn = torch.nn
         module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Dropout(0.5))
         with Folder() as folder, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            stoker.from_torch(module, torch.zeros(2, 1, 6, 6), os.path.join(folder, "net.onnx"))
+            layer = stoker.from_torch(module, torch.zeros(2, 1, 6, 6), os.path.join(folder, "net.onnx"))
+            self.assertEqual(layer["onnx"]["batch_norm"], "train")
+            module[1].eval()
+            with self.assertRaisesRegex(ValueError, "eval\\(\\) while others train: 1"):
+                stoker.from_torch(module, torch.zeros(2, 1, 6, 6), os.path.join(folder, "net.onnx"))
         texts = [str(w.message) for w in caught if "from_torch" in str(w.message)]
-        self.assertEqual(len(texts), 2)
-        self.assertIn(": 1", texts[0])
-        self.assertIn(": 2", texts[1])
+        self.assertEqual(len(texts), 1)
+        self.assertIn(": 2", texts[0])
 
 
 if __name__ == "__main__":

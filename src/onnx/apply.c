@@ -219,9 +219,10 @@ done:
     return status;
 }
 
-static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, stk_value x, const char *input,
-                              const char *output, stk_value *out)
+static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, stk_value x, const stk_onnx_part *part,
+                              stk_value *out)
 {
+    const char *input = part->input, *output = part->output;
     const Onnx__GraphProto *graph = proto->graph;
     bool channels_last = false;
     STK_RETURN_IF_ERROR(stk_onnx_add_initializers(model, proto));
@@ -233,6 +234,8 @@ static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, st
     stk_onnx_value *made = stk_onnx_find(model, output);
     if (!made || (made->value.id < 0 && made->tensor))
         return stk_fail(STK_NOT_FOUND, "no node makes a value '%s'", output);
+    if (made->holds_batch)
+        return stk_fail(STK_UNSUPPORTED, "the output '%s' is the size of the batch, which is not known yet", output);
     bool turn = !channels_last && is_image(made->value);
     *out = turn && made->nhwc ? made->value : stk_onnx_plain(model, made);
     if (turn && !made->nhwc)
@@ -245,7 +248,7 @@ static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, st
 
 typedef struct application {
     stk_value x, *out;
-    const char *input, *output;
+    stk_onnx_part part;
 } application;
 
 static void free_model(void *model)
@@ -260,7 +263,8 @@ static stk_status apply(const Onnx__ModelProto *proto, const char *folder, void 
     stk_onnx *model = stk_onnx_new(a->x.graph);
     if (!model) return stk_fail_memory(sizeof(*model));
     model->folder = folder;
-    STK_TRY(import_part(model, proto, a->x, a->input, a->output, a->out));
+    model->trains_batch_norm = a->part.trains_batch_norm;
+    STK_TRY(import_part(model, proto, a->x, &a->part, a->out));
     STK_TRY(stk_graph_hold(a->x.graph, model, free_model));
     model->options = NULL;
     model->folder = NULL;
@@ -281,22 +285,22 @@ static stk_value settle(stk_status status, stk_value y)
 
 stk_value stk_onnx_apply(stk_value x, const char *path, const char *output)
 {
-    return stk_onnx_apply_between(x, path, NULL, output);
+    return stk_onnx_apply_with(x, path, &(stk_onnx_part){.output = output});
 }
 
-stk_value stk_onnx_apply_between(stk_value x, const char *path, const char *input, const char *output)
+stk_value stk_onnx_apply_with(stk_value x, const char *path, const stk_onnx_part *part)
 {
     stk_value y = stk_value_none(x.graph);
-    application a = {x, &y, input, output};
+    application a = {x, &y, part ? *part : (stk_onnx_part){0}};
     if (x.graph && !path) stk_graph_keep_error(x.graph, stk_fail(STK_INVALID, "the path of a model is NULL"));
     if (!x.graph || stk_graph_status(x.graph) != STK_OK || x.id < 0) return y;
     return settle(stk_onnx_read_file(path, apply, &a), y);
 }
 
-stk_value stk_onnx_apply_bytes(stk_value x, stk_span bytes, const char *output)
+stk_value stk_onnx_apply_bytes(stk_value x, stk_span bytes, const stk_onnx_part *part)
 {
     stk_value y = stk_value_none(x.graph);
-    application a = {x, &y, NULL, output};
+    application a = {x, &y, *part};
     if (!x.graph || stk_graph_status(x.graph) != STK_OK || x.id < 0) return y;
     return settle(stk_onnx_read_bytes(bytes, apply, &a), y);
 }

@@ -58,6 +58,7 @@ stk_status stk_onnx_input_ints(stk_build *b, int i, const int64_t **out, int *n)
 static stk_status put_output(stk_build *b, int i, stk_onnx_value value)
 {
     STK_RETURN_IF_ERROR(stk_graph_status(b->model->graph));
+    value.holds_batch = b->carries_batch;
     if (!value.tensor && value.value.id < 0) return stk_fail(STK_INTERNAL, "its output %d was not made", i);
     return stk_onnx_has_output(b, i) ? stk_onnx_put(b->model, b->node->output[i], value) : STK_OK;
 }

@@ -44,14 +44,35 @@ stk_status stk_onnx_build_MatMul(stk_build *b)
     return stk_onnx_output(b, 0, product(x, y));
 }
 
+/* x + c for rows x. Where these are the batch's and something more, [N*T,C], c is added to [N,T,C], since what grows to
+   an open side grows to the batch. */
+static stk_status add_to_rows(stk_value x, stk_value c, stk_value *y)
+{
+    int64_t n = STK_ONNX_BATCH;
+    STK_RETURN_IF_ERROR(stk_graph_status(x.graph));
+    stk_shape shape = stk_value_shape(x), of = stk_value_shape(c);
+    bool grows = of.rank < 2 || of.dim[0] == 1;
+    if (shape.rank == 2 && shape.dim[0] == STK_ANY && grows) STK_RETURN_IF_ERROR(stk_onnx_size_by_batch(x, 0, &n));
+    if (n == STK_ONNX_BATCH) {
+        *y = stk_add(x, c);
+        return STK_OK;
+    }
+    if (of.rank == 2) c = stk_reshape(c, STK_SHAPE(of.dim[1]));
+    x = stk_reshape(x, STK_SHAPE(STK_ANY, n / STK_ONNX_BATCH, shape.dim[1]));
+    *y = stk_reshape(stk_add(x, c), shape);
+    return STK_OK;
+}
+
 stk_status stk_onnx_build_Gemm(stk_build *b)
 {
     stk_value x = stk_onnx_input(b, 0), y = stk_onnx_input(b, 1);
     y = stk_matmul(x, y, stk_onnx_attribute_int(b, "transA", 0), stk_onnx_attribute_int(b, "transB", 0));
     double alpha = stk_onnx_attribute_float(b, "alpha", 1), beta = stk_onnx_attribute_float(b, "beta", 1);
     if (alpha != 1) y = stk_scale_by(y, alpha);
-    if (stk_onnx_has_input(b, 2))
-        y = stk_add(y, beta != 1 ? stk_scale_by(stk_onnx_input(b, 2), beta) : stk_onnx_input(b, 2));
+    if (stk_onnx_has_input(b, 2)) {
+        stk_value c = beta != 1 ? stk_scale_by(stk_onnx_input(b, 2), beta) : stk_onnx_input(b, 2);
+        STK_RETURN_IF_ERROR(add_to_rows(y, c, &y));
+    }
     return stk_onnx_output(b, 0, y);
 }
 
@@ -73,6 +94,23 @@ static stk_value normalise_batch(stk_value x, const stk_value c[4], double eps)
     return stk_graph_add(x.graph, STK_OP_batch_norm, &attrs, (stk_value[]){x, c[0], c[1], c[2], c[3]}, 5);
 }
 
+/* By the batch's statistics, which the running ones follow; x has its channels last. */
+static stk_status train_on_batches(stk_build *b, stk_value x, const stk_value c[4], stk_value *y)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    for (int i = 2; i < 4; i++)
+        if (stk_value_node(c[i])->op != STK_OP_variable)
+            return stk_fail(STK_UNSUPPORTED,
+                            "its input %d is computed: there is nothing to keep its running statistics in", i + 1);
+    attrs.batch_norm.eps = stk_onnx_attribute_float(b, "epsilon", 1e-5);
+    attrs.batch_norm.momentum = 1 - stk_onnx_attribute_float(b, "momentum", 0.9); /* ONNX's is the old one's share. */
+    attrs.batch_norm.unbiased = b->model->is_pytorchs;
+    *y = stk_graph_add(x.graph, STK_OP_batch_norm, &attrs, (stk_value[]){x, c[0], c[1], c[2], c[3]}, 5);
+    stk_graph_update(x.graph, c[2], stk_value_sibling(*y, 3));
+    stk_graph_update(x.graph, c[3], stk_value_sibling(*y, 4));
+    return stk_graph_status(x.graph);
+}
+
 stk_status stk_onnx_build_BatchNormalization(stk_build *b)
 {
     if (b->opset < 7 && !stk_onnx_attribute_int(b, "is_test", 0))
@@ -89,6 +127,13 @@ stk_status stk_onnx_build_BatchNormalization(stk_build *b)
         if (stk_shape_count(stk_value_shape(c[i])) != stk_value_shape(x).dim[nhwc ? rank - 1 : 1])
             return stk_fail(STK_INVALID, "its input %d is not one number for each channel", i + 1);
         if (i >= 2) stk_graph_freeze(c[i]);
+    }
+    if (b->model->trains_batch_norm && stk_value_dtype(x) == STK_F32) {
+        stk_value y, last = nhwc ? x : stk_onnx_axis_to_end(x, 1);
+        STK_RETURN_IF_ERROR(train_on_batches(b, last, c, &y));
+        return nhwc ? stk_onnx_output_nhwc(b, 0, y) : stk_onnx_output(b, 0, stk_onnx_axis_from_end(y, 1));
+    }
+    for (int i = 0; i < 4; i++) {
         if (nhwc && stk_value_shape(c[i]).rank != 1)
             c[i] = stk_reshape(c[i], STK_SHAPE(stk_value_shape(x).dim[rank - 1]));
         if (!nhwc) c[i] = by_channel(c[i], rank);

@@ -24,29 +24,34 @@ static stk_status shape_from(const int64_t *list, int n, stk_shape *out)
     *out = (stk_shape){.rank = n};
     if (n > STK_MAX_RANK) return stk_fail(STK_UNSUPPORTED, "%d dimensions are too many", n);
     for (int i = 0; i < n; i++) {
-        if (list[i] < -1 || list[i] > INT32_MAX)
+        bool is_open = stk_onnx_is_batch(list[i]);
+        if (list[i] < -1 || (list[i] > INT32_MAX && !is_open))
             return stk_fail(STK_INVALID, "a dimension is %lld", (long long)list[i]);
-        out->dim[i] = list[i];
+        out->dim[i] = is_open ? STK_ANY : list[i];
     }
     return STK_OK;
 }
 
-/* [0,3,-1] of [?,12,6,7]: the open batch is the same on both sides, so that -1 follows from the rest. */
-static void infer_beside_batch(stk_shape from, const int64_t *list, stk_shape *to)
+/* [0,3,-1] of [?,12,6,7], or with the batch's size: it is the same on both sides, so that -1 follows from the rest. */
+static stk_status infer_beside_batch(stk_value x, const int64_t *list, stk_shape *to)
 {
-    int64_t known = 1;
+    stk_shape from = stk_value_shape(x);
+    int64_t known = 1, batch = 0;
     int inferred = -1;
-    if (from.rank < 1 || to->rank < 1 || from.dim[0] != STK_ANY || list[0] != 0 || to->dim[0] != STK_ANY) return;
+    if (from.rank < 1 || to->rank < 1 || from.dim[0] != STK_ANY || to->dim[0] != STK_ANY) return STK_OK;
+    if (list[0] != 0) STK_RETURN_IF_ERROR(stk_onnx_size_by_batch(x, 0, &batch));
+    if (list[0] != batch) return STK_OK;
     for (int i = 1; i < to->rank; i++) {
         if (list[i] == -1 && inferred < 0)
             inferred = i;
         else if (to->dim[i] <= 0 || to->dim[i] > INT32_MAX || known > INT32_MAX)
-            return;
+            return STK_OK;
         else
             known *= to->dim[i];
     }
     int64_t n = stk_shape_product(from, 1, from.rank);
     if (inferred > 0 && n > 0 && n % known == 0) to->dim[inferred] = n / known;
+    return STK_OK;
 }
 
 stk_status stk_onnx_build_Reshape(stk_build *b)
@@ -65,8 +70,16 @@ stk_status stk_onnx_build_Reshape(stk_build *b)
             to.dim[i] = STK_ANY;
         }
     }
-    infer_beside_batch(shape, list, &to);
+    STK_RETURN_IF_ERROR(infer_beside_batch(x, list, &to));
     return stk_onnx_output(b, 0, stk_reshape(x, to));
+}
+
+/* Of axes from .. to - 1; open where one of them is. */
+static int64_t product_of(stk_shape shape, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        if (shape.dim[i] == STK_ANY) return STK_ANY;
+    return stk_shape_product(shape, from, to);
 }
 
 stk_status stk_onnx_build_Flatten(stk_build *b)
@@ -75,9 +88,8 @@ stk_status stk_onnx_build_Flatten(stk_build *b)
     int64_t axis = stk_onnx_attribute_int(b, "axis", 1);
     if (axis < 0) axis += shape.rank;
     if (axis < 0 || axis > shape.rank) return stk_fail(STK_INVALID, "its axis is none of %d", (int)shape.rank);
-    return stk_onnx_output(b, 0,
-                           stk_reshape(x, STK_SHAPE(stk_shape_product(shape, 0, (int)axis),
-                                                    stk_shape_product(shape, (int)axis, shape.rank))));
+    return stk_onnx_output(
+        b, 0, stk_reshape(x, STK_SHAPE(product_of(shape, 0, (int)axis), product_of(shape, (int)axis, shape.rank))));
 }
 
 stk_status stk_onnx_build_Squeeze(stk_build *b)
@@ -133,8 +145,20 @@ stk_status stk_onnx_build_Expand(stk_build *b)
     stk_shape to;
     STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, 1, &list, &n));
     STK_RETURN_IF_ERROR(shape_from(list, n, &to));
+    STK_RETURN_IF_ERROR(stk_onnx_check_open(list, n));
     STK_RETURN_IF_ERROR(stk_shape_broadcast(shape, to, &to));
-    return stk_onnx_output(b, 0, stk_broadcast(x, to));
+    if (!n || !stk_onnx_is_batch(list[0]) || list[0] == STK_ONNX_BATCH || shape.rank > to.rank ||
+        to.rank == STK_MAX_RANK)
+        return stk_onnx_output(b, 0, stk_broadcast(x, to));
+    /* Some for each sample: along an axis of their own. */
+    stk_shape one = {.rank = to.rank + 1}, each = one;
+    if (shape.rank == to.rank && shape.dim[0] != 1) return stk_onnx_output(b, 0, x);
+    for (int i = 0; i <= to.rank; i++) {
+        int from = i - (to.rank + 1 - shape.rank);
+        one.dim[i] = from < 0 || i < 2 ? 1 : shape.dim[from];
+        each.dim[i] = i == 0 ? STK_ANY : i == 1 ? list[0] / STK_ONNX_BATCH : to.dim[i - 1];
+    }
+    return stk_onnx_output(b, 0, stk_reshape(stk_broadcast(stk_reshape(x, one), each), to));
 }
 
 /* Each axis by a broadcast along a new one before it. */
@@ -211,6 +235,8 @@ stk_status stk_onnx_build_Slice(stk_build *b)
         int axis;
         STK_RETURN_IF_ERROR(stk_onnx_settle_axis(axes ? axes[i] : i, shape.rank, &axis));
         int64_t size = shape.dim[axis], step = steps ? steps[i] : 1, start = starts[i], end = ends[i];
+        if (stk_onnx_is_batch(start) || (stk_onnx_is_batch(end) && size != STK_ANY))
+            return stk_fail(STK_UNSUPPORTED, "it takes as many as the batch is large, which is not known yet");
         if (size == STK_ANY && step == 1 && start == 0 && end >= INT32_MAX) continue; /* all of the batch */
         if (step == 0 || step < -INT32_MAX || size == STK_ANY)
             return stk_fail(STK_INVALID, "its step is 0, or a size unknown");
@@ -253,15 +279,16 @@ stk_status stk_onnx_build_Shape(stk_build *b)
     int64_t start = stk_onnx_attribute_int(b, "start", 0), end = stk_onnx_attribute_int(b, "end", shape.rank);
     start = clamp_index(start < 0 ? start + shape.rank : start, 0, shape.rank);
     end = clamp_index(end < 0 ? end + shape.rank : end, start, shape.rank);
-    for (int64_t i = start; i < end; i++)
-        if (shape.dim[i] == STK_ANY && b->model->borrows_graph)
-            return stk_fail(STK_UNSUPPORTED,
-                            "it computes with the size of the batch, which a part of a network cannot");
-        else if (shape.dim[i] == STK_ANY)
+    for (int64_t i = start; i < end; i++) {
+        if (shape.dim[i] != STK_ANY) continue;
+        if (!b->model->borrows_graph)
             return stk_fail(STK_UNSUPPORTED,
                             "it needs to know the dimension%s%s%s that the model leaves open: give it a size",
                             b->model->open_name ? " '" : "", b->model->open_name ? b->model->open_name : "",
                             b->model->open_name ? "'" : "");
+        STK_RETURN_IF_ERROR(stk_onnx_size_by_batch(x, i, &shape.dim[i]));
+        b->carries_batch = true;
+    }
     return stk_onnx_output_tensor(b, 0, STK_I64, STK_SHAPE(end - start), shape.dim + start);
 }
 
@@ -269,6 +296,7 @@ stk_status stk_onnx_build_Size(stk_build *b)
 {
     BEGIN;
     int64_t n = stk_shape_count(shape);
+    if (!stk_shape_known(shape)) return stk_fail(STK_UNSUPPORTED, "it needs to know a dimension that is open");
     return stk_onnx_output_tensor(b, 0, STK_I64, (stk_shape){.rank = 0}, &n);
 }
 
@@ -498,6 +526,11 @@ stk_status stk_onnx_build_Range(stk_build *b)
         if (stk_shape_count(t[i]->shape) != 1) return stk_fail(STK_INVALID, "its input %d is not a number", i);
         x[i] = stk_onnx_number(t[i], 0);
     }
+    if (x[1] < 9e15 && stk_onnx_is_batch((int64_t)x[1])) { /* NaN is no number of elements either. */
+        if (x[0] != 0 || x[2] != 1 || x[1] != (double)STK_ONNX_BATCH)
+            return stk_fail(STK_UNSUPPORTED, "it counts to the size of the batch otherwise than from 0 on by 1");
+        return stk_onnx_output(b, 0, stk_iota(b->model->graph, t[0]->dtype, STK_SHAPE(STK_ANY), 0));
+    }
     double room = (x[1] - x[0]) / x[2];
     if (!(room < 1 << 28)) return stk_fail(STK_INVALID, "it has no end");
     int64_t n = room > 0 ? (int64_t)room + ((double)(int64_t)room < room) : 0;
@@ -515,11 +548,26 @@ stk_status stk_onnx_build_ConstantOfShape(stk_build *b)
     const Onnx__AttributeProto *a = stk_onnx_attribute(b, "value");
     STK_RETURN_IF_ERROR(stk_onnx_input_ints(b, 0, &list, &n));
     STK_RETURN_IF_ERROR(shape_from(list, n, &to));
+    STK_RETURN_IF_ERROR(stk_onnx_check_open(list, n));
     if (a && a->t) {
         STK_RETURN_IF_ERROR(stk_onnx_read_tensor(b->model->arena, b->model->folder, a->t, NULL, &t));
         if (stk_shape_count(t.shape) == 1) value = stk_onnx_number(&t, 0);
     }
+    if (n && stk_onnx_is_batch(list[0]) && list[0] != STK_ONNX_BATCH && n < STK_MAX_RANK) {
+        stk_shape each = {.rank = n + 1, .dim = {STK_ANY, list[0] / STK_ONNX_BATCH}};
+        for (int i = 1; i < n; i++)
+            each.dim[i + 1] = to.dim[i];
+        return stk_onnx_output(b, 0, stk_reshape(stk_graph_constant(b->model->graph, t.dtype, each, value), to));
+    }
     return stk_onnx_output(b, 0, stk_graph_constant(b->model->graph, t.dtype, to, value));
+}
+
+/* Its numbers are no parameters. */
+static stk_status constant(stk_build *b, stk_dtype dtype, stk_shape shape, const void *data)
+{
+    STK_RETURN_IF_ERROR(stk_onnx_output_tensor(b, 0, dtype, shape, data));
+    if (stk_onnx_has_output(b, 0)) stk_onnx_find(b->model, b->node->output[0])->is_fixed = true;
+    return STK_OK;
 }
 
 stk_status stk_onnx_build_Constant(stk_build *b)
@@ -528,14 +576,13 @@ stk_status stk_onnx_build_Constant(stk_build *b)
     stk_onnx_tensor t;
     if ((a = stk_onnx_attribute(b, "value")) && a->t) {
         STK_RETURN_IF_ERROR(stk_onnx_read_tensor(b->model->arena, b->model->folder, a->t, NULL, &t));
-        return stk_onnx_output_tensor(b, 0, t.dtype, t.shape, t.data);
+        return constant(b, t.dtype, t.shape, t.data);
     }
     stk_shape scalar = {.rank = 0};
-    if ((a = stk_onnx_attribute(b, "value_int"))) return stk_onnx_output_tensor(b, 0, STK_I64, scalar, &a->i);
-    if ((a = stk_onnx_attribute(b, "value_float"))) return stk_onnx_output_tensor(b, 0, STK_F32, scalar, &a->f);
-    if ((a = stk_onnx_attribute(b, "value_ints")))
-        return stk_onnx_output_tensor(b, 0, STK_I64, STK_SHAPE((int64_t)a->n_ints), a->ints);
+    if ((a = stk_onnx_attribute(b, "value_int"))) return constant(b, STK_I64, scalar, &a->i);
+    if ((a = stk_onnx_attribute(b, "value_float"))) return constant(b, STK_F32, scalar, &a->f);
+    if ((a = stk_onnx_attribute(b, "value_ints"))) return constant(b, STK_I64, STK_SHAPE((int64_t)a->n_ints), a->ints);
     if ((a = stk_onnx_attribute(b, "value_floats")))
-        return stk_onnx_output_tensor(b, 0, STK_F32, STK_SHAPE((int64_t)a->n_floats), a->floats);
+        return constant(b, STK_F32, STK_SHAPE((int64_t)a->n_floats), a->floats);
     return stk_fail(STK_UNSUPPORTED, "it has no value that is a tensor or numbers");
 }

@@ -205,8 +205,9 @@ static stk_status check_node(const Onnx__NodeProto *node)
 
 stk_status stk_onnx_add_node(stk_onnx *model, const Onnx__NodeProto *node, int64_t opset)
 {
-    stk_build b = {model, node, opset};
+    stk_build b = {.model = model, .node = node, .opset = opset};
     stk_status status = check_node(node);
+    if (status == STK_OK) status = stk_onnx_settle_batch(&b);
     if (status == STK_OK) status = stk_onnx_build_node(&b);
     if (status == STK_OK) status = stk_graph_status(model->graph);
     if (status == STK_OK) return STK_OK;

@@ -6,6 +6,7 @@
  *   table.c     op -> the function that builds it         build_*.c   those functions
  *   attributes.c  which attributes a node may have
  *   external.c  numbers that lie in another file          apply.c     a model as a part of another network
+ *   batch.c     the size of its batch, which is not known yet
  *
  * Threads: one at a time.
  */
@@ -27,8 +28,9 @@ typedef struct stk_onnx_value {
     const stk_onnx_tensor *tensor; /* NULL: not known */
     stk_value value;               /* id -1: not made yet */
     bool is_input;
-    bool is_fixed; /* floats that a node's attributes say: no parameters */
-    bool nhwc;     /* value is stored [N,H,W,C] or [N,D,H,W,C], though the model says [N,C,...] */
+    bool is_fixed;    /* floats that a node's attributes say: no parameters */
+    bool nhwc;        /* value is stored [N,H,W,C] or [N,D,H,W,C], though the model says [N,C,...] */
+    bool holds_batch; /* whole numbers, of which some stand for the batch's size: batch.c */
 } stk_onnx_value;
 
 struct stk_onnx {
@@ -46,6 +48,7 @@ struct stk_onnx {
     stk_device *reference;           /* NULL until a value has to be evaluated; closed with the model */
     bool borrows_graph;              /* it is a network's, which keeps the model */
     bool is_pytorchs;                /* PyTorch exported it */
+    bool trains_batch_norm;          /* and not as in inference */
 };
 
 /* One node to be built. */
@@ -53,6 +56,7 @@ typedef struct stk_build {
     stk_onnx *model;
     const Onnx__NodeProto *node;
     int64_t opset;
+    bool carries_batch; /* its outputs hold the batch's size, since inputs do */
 } stk_build;
 
 typedef stk_status (*stk_build_fn)(stk_build *b);
@@ -73,13 +77,25 @@ stk_status stk_onnx_read_bytes(stk_span bytes, stk_onnx_take_fn take, void *cont
 stk_status stk_onnx_read_file(const char *path, stk_onnx_take_fn take, void *context);
 stk_onnx *stk_onnx_new(stk_graph *graph);
 
-/* stk_onnx_apply with a model in memory. */
-stk_value stk_onnx_apply_bytes(stk_value x, stk_span bytes, const char *output);
+/* stk_onnx_apply_with, a model in memory. */
+stk_value stk_onnx_apply_bytes(stk_value x, stk_span bytes, const stk_onnx_part *part);
 
 /* Attributes that the list (build_list.h) lacks, or other values than it has: STK_UNSUPPORTED, or STK_INVALID. */
 stk_status stk_onnx_check_attributes(const stk_build *b, const char *list);
 /* Builds one node by table.c. STK_UNSUPPORTED for an op that is not in it. */
 stk_status stk_onnx_build_node(stk_build *b);
+
+/* --- the batch's size: batch.c --- */
+/* Stands for it among whole numbers. Its multiples are known as such; squares are none of them. */
+#define STK_ONNX_BATCH ((INT64_C(1) << 40) + 15)
+/* May the node take what holds the batch's size, and does it go on? STK_UNSUPPORTED where it may not. */
+stk_status stk_onnx_settle_batch(stk_build *b);
+/* Is a number of a shape the batch's size, or some of its multiples? */
+bool stk_onnx_is_batch(int64_t n);
+/* The open axis of x, as such a number. */
+stk_status stk_onnx_size_by_batch(stk_value x, int axis, int64_t *out);
+/* Is the batch's size in no axis of a shape but the first? STK_UNSUPPORTED where not. */
+stk_status stk_onnx_check_open(const int64_t *list, int n);
 
 /* --- values --- */
 stk_onnx_value *stk_onnx_find(stk_onnx *model, const char *name);

@@ -48,7 +48,8 @@ static void apply(stk_span bytes)
     stk_graph *graph = stk_graph_new();
     bool is_image = bytes.n % 2;
     stk_value x = stk_graph_input(graph, "x", STK_F32, is_image ? STK_SHAPE(STK_ANY, 2, 2, 3) : STK_SHAPE(STK_ANY, 4));
-    stk_graph_output(graph, "y", stk_onnx_apply_bytes(x, bytes, NULL));
+    stk_onnx_part part = {.trains_batch_norm = bytes.n % 4 < 2};
+    stk_graph_output(graph, "y", stk_onnx_apply_bytes(x, bytes, &part));
     if (stk_graph_status(graph) == STK_OK) free(stk_graph_print(graph));
     stk_graph_free(graph);
 }

@@ -48,16 +48,24 @@ STK_API stk_status stk_onnx_open(const char *path, const stk_onnx_options *optio
 STK_API stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out);
 STK_API void stk_onnx_free(stk_onnx *model); /* accepts NULL */
 
-/* Goes on from x with a model's network: x is its one input, and its output comes back, or the value of that name
- * (output; NULL: the first output), where the network is then cut. _between: x takes the place of a value inside
- * (input; NULL: the model's own input), and what makes that is left out, as the scaling of pixels is where x has been
- * scaled. Images and volumes, of rank 4 and 5, have their channels last on both sides; a model has them first, unless
- * Stoker wrote it, or the sizes that it says fit only as they are. What the model leaves open of its input is as x is,
- * and so is the first dimension, the batch's, with which no node may compute. Weights become variables of their names,
- * in the scopes around (stk_scope_push), and begin with the model's numbers, which are kept until x's graph is freed;
- * all are trainable but whole numbers, and batch norm's running statistics. Errors are kept in the graph. */
+/* Which part of a model is wanted, and how; all zero: the whole. */
+typedef struct stk_onnx_part {
+    const char *input;      /* the value inside that x takes the place of; what makes it is left out, as the scaling of
+                               pixels      is where x has been scaled. NULL: the model's own input */
+    const char *output;     /* the value inside that comes back. NULL: the first output */
+    bool trains_batch_norm; /* in training by the batch's statistics, which the running ones follow. false: always by
+                               the running statistics, which stay */
+} stk_onnx_part;
+
+/* Goes on from x with a model's network: x is its one input, and its output comes back, or a value inside of it.
+ * Images and volumes, of rank 4 and 5, have their channels last on both sides; a model has them first, unless Stoker
+ * wrote it, or the sizes that it says fit only as they are. What the model leaves open of its input is as x is, and so
+ * is the first dimension, the batch's: nodes may make shapes of it, and nothing else. Weights become variables of their
+ * names, in the scopes around (stk_scope_push), and begin with the model's numbers, which are kept until x's graph is
+ * freed; all are trainable but whole numbers, and batch norm's running statistics. Errors are kept in the graph. part
+ * may be NULL. */
 STK_API stk_value stk_onnx_apply(stk_value x, const char *path, const char *output);
-STK_API stk_value stk_onnx_apply_between(stk_value x, const char *path, const char *input, const char *output);
+STK_API stk_value stk_onnx_apply_with(stk_value x, const char *path, const stk_onnx_part *part);
 
 /* Borrowed. */
 STK_API stk_graph *stk_onnx_graph(stk_onnx *model);

@@ -28,16 +28,17 @@ void stk_onnx_free(stk_onnx *model)
     (void)model;
 }
 
-stk_value stk_onnx_apply_between(stk_value x, const char *path, const char *input, const char *output)
+stk_value stk_onnx_apply_with(stk_value x, const char *path, const stk_onnx_part *part)
 {
-    (void)path, (void)input, (void)output;
+    (void)path, (void)part;
     stk_graph_keep_error(x.graph, complain());
     return stk_value_none(x.graph);
 }
 
 stk_value stk_onnx_apply(stk_value x, const char *path, const char *output)
 {
-    return stk_onnx_apply_between(x, path, NULL, output);
+    (void)output;
+    return stk_onnx_apply_with(x, path, NULL);
 }
 
 stk_graph *stk_onnx_graph(stk_onnx *model)

@@ -103,8 +103,8 @@ stk_status stk_watch_sampler_take(stk_watch_sampler *sampler)
         settle(&sampler->scan, now, &cpu_us);
     }
     STK_RETURN_IF_ERROR(stk_watch_read_processes(sampler, is_slow));
+    stk_watch_read_spins(sampler);
     if (is_slow) {
-        stk_watch_read_spins(sampler);
         stk_watch_read_machine(sampler);
         stk_watch_read_ras(sampler);
     }

@@ -19,12 +19,13 @@
 #include "watch/parse.h"
 #include "watch/sampler.h"
 
-/* Of a long run, a look every ten seconds. */
+/* In the first minute as often as a share of few seconds wants it; of a long run, a look every ten seconds. */
 enum {
     MAPS_BYTES = 4 << 20,
     MAPS_US = 10000000,
     OTHER_US = 5000000,
     EARLY_US = 60000000,
+    EARLY_LOOK_US = 200000,
     LATER_US = 10000000,
     LOOKS_AT_ONCE = 4,
     STOP_US = 20000,
@@ -133,7 +134,8 @@ void stk_watch_read_spins(stk_watch_sampler *sampler)
     const stk_watch_list *threads = &sampler->sample.threads;
     int64_t now = sampler->sample.time_us;
     if (spin->stopping && !let_go(spin, NULL)) return;
-    if (sampler->config.root.over || spin->is_refused || (now > EARLY_US && now - spin->looked_us < LATER_US)) return;
+    if (sampler->config.root.over || spin->is_refused) return;
+    if (now - spin->looked_us < (now > EARLY_US ? LATER_US : EARLY_LOOK_US)) return;
     int n_looks = 0;
     size_t first = spin->next < threads->n ? spin->next : 0;
     for (size_t k = 0; k < threads->n && n_looks < LOOKS_AT_ONCE; k++) {

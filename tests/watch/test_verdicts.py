@@ -292,13 +292,14 @@ def odd_gpus():
     # The job's number is not known before it runs: it is attached to.
     meter.make(f"{WORK}/odd")
     env = {**os.environ, "FAKE_NVML_METER": f"{WORK}/odd", "FAKE_NVML_HOST": "3000000"}
-    code = f"import sys, time; sys.path.insert(0, {HERE!r}); from meter import Gpu\nf = open('/dev/null')\nprint(f.fileno(), flush=True)\n" + play([0], 20)
+    code = f"import sys, time; sys.path.insert(0, {HERE!r}); from meter import Gpu\nf = open('/dev/null')\nprint(f.fileno(), flush=True)\n" + play([0], 40)
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env) as job:
         fd = int(job.stdout.readline())
         os.makedirs(f"{WORK}/over/proc/{job.pid}/fd")
         os.symlink("/dev/nvidia0", f"{WORK}/over/proc/{job.pid}/fd/{fd}")
-        for over in [], ["--over", f"{WORK}/over"]:
-            report = watch("--pid", str(job.pid), "--seconds", "7", "--interval", "50", "--nvml", f"{BUILD}/tests/libfake_nvml.so",
+        # Of the longer one there is enough to judge where other tests take the cores, too.
+        for over, seconds in ([], "3"), (["--over", f"{WORK}/over"], "12"):
+            report = watch("--pid", str(job.pid), "--seconds", seconds, "--interval", "50", "--nvml", f"{BUILD}/tests/libfake_nvml.so",
                            *over, **{k: v for k, v in env.items() if k.startswith("FAKE")})
             check((report["signals"].get("gpu_used") == 1) == bool(over), f"host's numbers, {over}: {report['signals']}")
         check(first(report) == ["compute-bound"], f"host's numbers: {report['verdicts']}")

@@ -50,11 +50,13 @@ STK_API void stk_onnx_free(stk_onnx *model); /* accepts NULL */
 
 /* Which part of a model is wanted, and how; all zero: the whole. */
 typedef struct stk_onnx_part {
-    const char *input;      /* the value inside that x takes the place of; what makes it is left out, as the scaling of
-                               pixels      is where x has been scaled. NULL: the model's own input */
-    const char *output;     /* the value inside that comes back. NULL: the first output */
-    bool trains_batch_norm; /* in training by the batch's statistics, which the running ones follow. false: always by
-                               the running statistics, which stay */
+    /* The value inside that x takes the place of; what makes it is left out, as the scaling of pixels is where x has
+     * been scaled. NULL: the model's own input. */
+    const char *input;
+    const char *output; /* the value inside that comes back; NULL: the first output */
+    /* In training by the batch's statistics, which the running ones follow. false: always by the running statistics,
+     * which stay. */
+    bool trains_batch_norm;
 } stk_onnx_part;
 
 /* Goes on from x with a model's network: x is its one input, and its output comes back, or a value inside of it.
@@ -62,8 +64,8 @@ typedef struct stk_onnx_part {
  * wrote it, or the sizes that it says fit only as they are. What the model leaves open of its input is as x is, and so
  * is the first dimension, the batch's: nodes may make shapes of it, and nothing else. Weights become variables of their
  * names, in the scopes around (stk_scope_push), and begin with the model's numbers, which are kept until x's graph is
- * freed; all are trainable but whole numbers, and batch norm's running statistics. Errors are kept in the graph. part
- * may be NULL. */
+ * freed; all are trainable but whole numbers, constants, and batch norm's running statistics. Errors are kept in the
+ * graph. part may be NULL. */
 STK_API stk_value stk_onnx_apply(stk_value x, const char *path, const char *output);
 STK_API stk_value stk_onnx_apply_with(stk_value x, const char *path, const stk_onnx_part *part);
 

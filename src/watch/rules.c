@@ -556,7 +556,7 @@ static const stk_watch_rule rules[] = {
      .title = "compute-bound on the CPU: the cores are the limit",
      .is_healthy = true,
      .cost = STK_WATCH_SIGNALS,
-     .clause = {GATE(gpu_used, '<', 0.5), NEED(wanted, '>', 0.75), AGREE(by_compute, '>', 0.4),
+     .clause = {GATE(gpu_used, '<', 0.5), NEED(wanted, '>', 0.7), AGREE(by_compute, '>', 0.4),
                 AGREE(by_pool, '>', 0.4), AGREE(top, '>', 0.6), AGREE(waited, '<', 0.3), TELL(cores)},
      .remedy = {{"torch", "faster still: bfloat16 where the processor has it, channels_last, tcmalloc (LD_PRELOAD)", 0,
                  "16 bits"},

@@ -97,13 +97,13 @@ stk_status stk_watch_sampler_take(stk_watch_sampler *sampler)
     int64_t outside_us = cpu_us - sampler->left_cpu_us;
     bool is_slow = sampler->config.each_whole || is_due(&sampler->slow, now);
     sampler->sample.time_us = now;
+    stk_watch_read_spins(sampler); /* before the rest keeps others from their core, for whom they would spin */
     if (sampler->config.each_whole || is_due(&sampler->scan, now)) {
         stk_watch_read_cores(sampler);
         STK_RETURN_IF_ERROR(stk_watch_scan_tree(sampler));
         settle(&sampler->scan, now, &cpu_us);
     }
     STK_RETURN_IF_ERROR(stk_watch_read_processes(sampler, is_slow));
-    stk_watch_read_spins(sampler);
     if (is_slow) {
         stk_watch_read_machine(sampler);
         stk_watch_read_ras(sampler);

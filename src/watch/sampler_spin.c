@@ -25,7 +25,7 @@ enum {
     MAPS_US = 10000000,
     OTHER_US = 5000000,
     EARLY_US = 60000000,
-    EARLY_LOOK_US = 200000,
+    EARLY_LOOK_US = 50000,
     LATER_US = 10000000,
     LOOKS_AT_ONCE = 4,
     STOP_US = 20000,
@@ -122,12 +122,24 @@ static void find_code(stk_watch_sampler *sampler, int64_t process)
     free(maps);
 }
 
-/* It runs, and is no process's first, which runs the program between its loops. */
+/* By the last sample it ran, and is no process's first, which runs the program between its loops. */
 static bool may_spin(const stk_watch_thread *thread)
 {
     return thread->id != thread->process && thread->state == 'R' && thread->is_active == 1;
 }
 
+/* Who sleeps in OpenMP's code does not spin. */
+static bool still_runs(stk_watch_sampler *sampler, const stk_watch_thread *thread)
+{
+    char text[1024];
+    stk_watch_stat stat;
+    return stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/stat",
+                          thread->process, thread->id) &&
+           stk_watch_parse_stat(text, &stat) && stat.state == 'R';
+}
+
+/* First thing in a sample: this program runs on a core of the job's, whose thread the others then wait for, spinning, so
+ * that later looks would find more who spin than there are. */
 void stk_watch_read_spins(stk_watch_sampler *sampler)
 {
     stk_watch_spin *spin = &sampler->spin;
@@ -145,6 +157,7 @@ void stk_watch_read_spins(stk_watch_sampler *sampler)
         if (n_looks == 0) find_code(sampler, thread->process);
         spin->next = i + 1;
         if (spin->n_codes + spin->n_feeding == 0 || spin->process != thread->process) continue;
+        if (!still_runs(sampler, thread)) continue;
         look(sampler, thread);
         spin->looked_us = now;
         n_looks++;

@@ -7,6 +7,7 @@
 #include "stoker/nn/models.h"
 #include "stoker/nn/networks.h"
 #include "stoker/nn/nn.h"
+#include "stoker/nn/parse.h"
 #include "stoker/nn/plugin.h"
 #include "stoker/nn/recurrent.h"
 #include "stoker/nn/transformer.h"

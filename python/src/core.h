@@ -111,6 +111,7 @@ extern PyTypeObject *core_dataset_type;
 int core_add_datasets(PyObject *module);
 int core_add_loaders(PyObject *module);
 int core_add_runs(PyObject *module);
+int core_add_graphs(PyObject *module);
 
 /* Functions of Python in a data set; callback.c. They leave their exceptions in the data set. */
 bool core_add_stage(core_dataset *dataset, const char *field, const char *name, PyObject *function, PyObject *dtype,

@@ -28,7 +28,7 @@ PyMODINIT_FUNC PyInit__core(void)
     PyObject *module = PyModule_Create(&definition);
     if (!module) return NULL;
     if (core_add_errors(module) == 0 && core_add_arrays(module) == 0 && core_add_datasets(module) == 0 &&
-        core_add_loaders(module) == 0 && core_add_runs(module) == 0)
+        core_add_loaders(module) == 0 && core_add_runs(module) == 0 && core_add_graphs(module) == 0)
         return module;
     Py_DECREF(module);
     return NULL;

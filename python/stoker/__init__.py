@@ -6,7 +6,7 @@
     [[2, 3, 4, 5, 6], [7, 8, 9, 10, 11]]
 
 What a network reads: `Dataset`, `stages` and `Loader`; with other frameworks `stoker.torch`, `stoker.tf` and `stoker.jax`, each of
-which is imported when it is asked for. docs/python.md tells all of it.
+which is imported when it is asked for. Networks: `train` of recipes; `Session` for steps of one's own. docs/python.md tells all of it.
 """
 
 import importlib as _importlib
@@ -23,8 +23,10 @@ __version__ = _core.version()
 # Imported when they are first asked for.
 _LATER = {"train": "training", "Run": "training", "Model": "training", "load": "training", "weights": "training",
           "save_weights": "training", "import_weights": "training", "export": "training", "plan": "training",
-          "Plan": "training", "from_torch": "conversion", "report": "reporting", "watch": "watching"}
-_MODULES = ("torch", "tf", "jax")
+          "Plan": "training", "from_torch": "conversion", "report": "reporting", "watch": "watching",
+          "Session": "session", "Step": "session", "Value": "graph", "grad": "graph", "scope": "graph", "variable": "graph",
+          "layers": "building", "networks": "building", "losses": "building", "optimizers": "building", "minimize": "building"}
+_MODULES = ("graph", "torch", "tf", "jax")
 
 __all__ = ["Array", "BusyError", "ClosedError", "CorruptError", "Dataset", "DeviceError", "Error", "ForkError", "InternalError",
            "InvalidError", "IoError", "Loader", "LostError", "MismatchError", "NoDeviceError", "NoMemoryError", "NoRowError",

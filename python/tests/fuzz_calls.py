@@ -159,8 +159,39 @@ class Fuzz:
 
     def call_core(self):
         name = self.pick(("parse", "arrays", "function", "generator", "recipe", "combine", "open", "load_tensors", "report", "import_run", "run_open",
-                          "export", "Array", "Dataset", "Loader"))
+                          "export", "Array", "Dataset", "Loader", "session", "graph", "Graph", "Session"))
         getattr(_core, name)(*self.some(7))
+
+    def call_graph(self):
+        """Values of any number, some of them there, in any operation, and a step of what came of it."""
+        graph = _core.graph()
+        session = _core.session("cpu", 1, 1)
+        ids = [graph.input("x", "float32", (2, 3)), graph.variable("w", "float32", (3, 2), "normal", 1.0, True)]
+        for _ in range(self.draw.randrange(6)):
+            a, b = (self.pick((*ids, *ids, -1, 99, self.pick(NUMBERS))) for _ in range(2))
+            try:
+                made = self.pick((
+                    lambda: graph.unary(self.pick(("relu", "exp", "softmax", "x")), a), lambda: graph.binary(self.pick(("add", "less", "x")), a, b),
+                    lambda: graph.matmul(a, b, False, True), lambda: graph.reduce("sum", a, self.pick(NUMBERS)), lambda: graph.reshape(a, self.shape()),
+                    lambda: graph.transpose(a, self.shape()), lambda: graph.slice(a, (0, 0), (1, 2), (1, self.pick(SMALL))), lambda: graph.concat([a, b], 0),
+                    lambda: graph.pad(a, (0, self.pick(NUMBERS)), (0, 0), 0.0), lambda: graph.broadcast(a, self.shape()), lambda: graph.select(a, b, b),
+                    lambda: graph.cast(a, self.pick(DTYPES)), lambda: graph.gather(a, b, self.pick(SMALL)), lambda: graph.grad(a, b),
+                    lambda: graph.layers(a, self.pick(("{dense: 2}", "relu", "[", "{conv2d: 3}"))), lambda: graph.loss(a, b, "mse")[0],
+                    lambda: graph.network(a, 3, "{mlp: {hidden: [4]}}"), lambda: graph.minimize(a, "sgd", 0.0, None), lambda: graph.type_of(a) and a,
+                    lambda: graph.attention(a, b, b, -1, True, 0.0), lambda: graph.argmax(a, 0, False), lambda: graph.cumsum(a, 1, False, True),
+                    lambda: getattr(graph, self.pick([n for n in dir(graph) if not n.startswith("_")]))(*self.some(4)),
+                ))()
+            except TypeError:
+                continue
+            if isinstance(made, int):
+                ids.append(made)
+        graph.output("y", self.pick(ids))
+        step = session.compile(graph, self.anything())
+        for arrays in ([self.buffer() for _ in step.inputs()], [memoryview(bytes(24)).cast("f", (2, 3))]):
+            try:
+                self.arrays += [a for a in step.run(arrays, [0, self.pick(SMALL)]) if isinstance(a, Array)]
+            except ValueError:
+                continue
 
     def drop(self):
         for kept, most in ((self.datasets, 30), (self.loaders, 4), (self.arrays, 30)):
@@ -168,7 +199,7 @@ class Fuzz:
                 del kept[self.draw.randrange(len(kept))]
 
     def call(self):
-        what = [self.make_dataset, self.use_array, self.call_core]
+        what = [self.make_dataset, self.use_array, self.call_core, self.call_graph]
         if self.datasets:
             what += [self.change_dataset] * 3 + [self.ask_dataset] * 2 + [self.make_loader] * 2
         if self.loaders:

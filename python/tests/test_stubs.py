@@ -29,6 +29,15 @@ print(stoker.plan("recipe.yaml", memory="8GiB").text)
 with stoker.watch() as w:
     pass
 print(w.verdict)
+
+
+def line(x: stoker.Value, y: stoker.Value) -> stoker.Value:
+    loss = ((x @ stoker.variable("w", (2, 1)) + 0.5 - y) ** 2).mean()
+    stoker.minimize(stoker.losses.mse(stoker.layers.dense(x, 1), y) + loss, stoker.optimizers.sgd(lr=0.1))
+    return loss
+
+
+step: stoker.Step = stoker.Session("cpu", seed=1).compile(line, training=True, x=(4, 2), y=(4, 1))
 try:
     ds.build()
 except stoker.CorruptError as error:
@@ -72,7 +81,8 @@ def described(tree, prefix=""):
 
 class Stubs(unittest.TestCase):
     def test_they_are_complete(self):
-        for name in ("dataset", "loader", "torch", "tf", "jax", "training", "reporting", "watching", "notebook", "conversion"):
+        for name in ("dataset", "loader", "torch", "tf", "jax", "training", "reporting", "watching", "notebook", "conversion", "graph",
+                     "building", "session"):
             self.maxDiff = None
             ours, stub = described(parsed(name + ".py")), described(parsed(name + ".pyi"))
             self.assertEqual(ours, stub, name)

@@ -4,12 +4,13 @@
 
 #include "base/error.h"
 #include "graph/query.h"
+#include "nn/model_class.h"
 #include "stoker/nn/nn.h"
 
 struct stk_model {
     stk_graph *graph;
     int32_t loss, weight, output, target; /* value ids; -1: not set */
-    bool ignores, is_embedding;
+    bool ignores, is_embedding, borrows;  /* the graph */
     int64_t ignore_index;
     char name[];
 };
@@ -29,10 +30,20 @@ stk_model *stk_model_new(const char *name)
     return model;
 }
 
+stk_model *stk_model_over(stk_graph *graph)
+{
+    stk_model *model = calloc(1, sizeof(*model) + 1);
+    if (!model) return NULL;
+    model->graph = graph;
+    model->borrows = true;
+    model->loss = model->weight = model->output = model->target = -1;
+    return model;
+}
+
 void stk_model_free(stk_model *model)
 {
     if (!model || model == &no_memory_model) return;
-    stk_graph_free(model->graph);
+    if (!model->borrows) stk_graph_free(model->graph);
     free(model);
 }
 

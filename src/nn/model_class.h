@@ -98,4 +98,7 @@ const stk_value *stk_pad_mask_of(const stk_yaml_node *settings, stk_value tokens
         .of = "224 x 224 x 3, 1000 classes", .fields = "image: [224, 224, 3]", .n_classes = 1000                       \
     }
 
+/* A model around a graph that stays its owner's. NULL: no memory. */
+stk_model *stk_model_over(stk_graph *graph);
+
 #endif

@@ -18,6 +18,7 @@ stk_status stk_build_field(const stk_model_data *data, const stk_yaml_node *plac
     stk_tensor_desc desc;
     *out = stk_graph_find(stk_model_graph(data->model), STK_OP_input, field);
     if (out->id >= 0) return STK_OK;
+    if (!data->train) return stk_yaml_fail(place, "there is no input '%.60s'", field);
     STK_RETURN_IF_ERROR(stk_dataset_field(data->train, field, true, &desc.dtype, &desc.shape));
     if (!stk_shape_known(desc.shape))
         return stk_yaml_fail(place, "field '%s' differs from sample to sample: training needs one shape", field);

@@ -138,8 +138,8 @@ static bool still_runs(stk_watch_sampler *sampler, const stk_watch_thread *threa
            stk_watch_parse_stat(text, &stat) && stat.state == 'R';
 }
 
-/* First thing in a sample: this program runs on a core of the job's, whose thread the others then wait for, spinning, so
- * that later looks would find more who spin than there are. */
+/* First thing in a sample: this program runs on a core of the job's, whose thread the others then wait for, spinning,
+ * so that later looks would find more who spin than there are. */
 void stk_watch_read_spins(stk_watch_sampler *sampler)
 {
     stk_watch_spin *spin = &sampler->spin;

@@ -242,6 +242,22 @@ static void a_batch_of_which_nothing_is_left_is_passed_over(void **state)
     stk_dataset_free(dataset);
 }
 
+static void an_epoch_of_which_nothing_is_left_ends_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_FILES; i++)
+        spoil(i);
+    stk_dataset *dataset = open_data((stk_error_policy){STK_ON_ERROR_SKIP, -1});
+    stk_loader *loader = open_loader(dataset, 2, 0, 0); /* epochs without end */
+    assert_null(stk_loader_next(loader));
+    assert_int_equal(stk_loader_status(loader), STK_CORRUPT);
+    assert_non_null(strstr(stk_error_text(), "no sample is left of a whole epoch"));
+    assert_non_null(strstr(stk_error_text(), ".jpg"));
+    assert_null(stk_loader_next(loader));
+    stk_loader_close(loader);
+    stk_dataset_free(dataset);
+}
+
 static void one_more_than_the_most_stops(void **state)
 {
     (void)state;
@@ -317,6 +333,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_input_error_stops_every_policy, make_files, remove_files),
         cmocka_unit_test_setup_teardown(skip_leaves_out_and_moves_up, make_files, remove_files),
         cmocka_unit_test_setup_teardown(a_batch_of_which_nothing_is_left_is_passed_over, make_files, remove_files),
+        cmocka_unit_test_setup_teardown(an_epoch_of_which_nothing_is_left_ends_it, make_files, remove_files),
         cmocka_unit_test_setup_teardown(one_more_than_the_most_stops, make_files, remove_files),
         cmocka_unit_test_setup_teardown(a_folder_that_goes_in_mid_epoch_stops_every_policy, make_files, remove_files),
     };

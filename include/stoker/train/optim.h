@@ -63,6 +63,8 @@ STK_OPTIMIZER_LIST(X)
 #define STK_NOT_SET (-0x1p1000)
 /* Each number that is STK_NOT_SET becomes the kind's default, by settings.like_keras. */
 STK_API stk_optimizer stk_optimizer_fill(stk_optimizer_kind kind, stk_optimizer settings);
+/* By a recipe's text: "adam", "{sgd: {lr: 0.1, momentum: 0.9}}"; docs/recipe.md. Errors name line and column. */
+STK_API stk_status stk_optimizer_parse(const char *text, stk_optimizer *out);
 #ifndef __cplusplus
 /* What the user gives stands behind the marks of what is not given, and replaces them. */
 #pragma GCC diagnostic ignored "-Woverride-init"

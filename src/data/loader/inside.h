@@ -57,6 +57,7 @@ struct stk_loader {
     int64_t i_next; /* batch of the ring that comes next */
     int64_t n_samples, wait_ns;
     double first_batch_s;
+    bool is_empty;     /* no sample was left of any batch since the first one of an epoch */
     bool ended;        /* stays: the last call failed */
     stk_status status; /* of the last stk_loader_next */
     char error[1024];

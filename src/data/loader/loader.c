@@ -82,6 +82,16 @@ static stk_status take_batch(stk_loader *loader, stk_batch *batch)
     return STK_OK;
 }
 
+/* Of an epoch all of whose records were left out. */
+static stk_status refuse_empty(const stk_loader *loader)
+{
+    const stk_skip_list *skips = &loader->skips;
+    if (skips->n_kept == 0) return stk_fail(STK_CORRUPT, "no sample is left of a whole epoch");
+    return stk_fail(STK_CORRUPT,
+                    "no sample is left of a whole epoch: all of its records were left out, the first because of: %s",
+                    skips->kept[0].text);
+}
+
 const stk_batch *stk_loader_next(stk_loader *loader)
 {
     if (!loader) return NULL;
@@ -97,8 +107,18 @@ const stk_batch *stk_loader_next(stk_loader *loader)
         if (status != STK_OK) return fail_next(loader, status);
         if (loader->ended) break;
         if (loader->first_batch_s == 0) loader->first_batch_s = stk_process_age_s();
-        if (batch->n_rows > 0) return batch;
+        bool is_first = stk_batch_index(batch) == 0;
+        if (batch->n_rows > 0) {
+            loader->is_empty = false;
+            return batch;
+        }
         stk_batch_release(batch); /* nothing is left of it */
+        /* The next epoch would be no better, and there may be no last one. */
+        if (is_first && loader->is_empty) {
+            loader->ended = true;
+            return fail_next(loader, refuse_empty(loader));
+        }
+        loader->is_empty |= is_first;
     }
     return NULL;
 }

@@ -80,20 +80,30 @@ static void networks_take_one_value(void **state)
     stk_graph_free(c);
 }
 
+static void expect_optimizer(const stk_optimizer *a, const stk_optimizer *b)
+{
+    const double x[] = {a->lr, a->weight_decay, a->momentum, a->beta1, a->beta2, a->eps},
+                 y[] = {b->lr, b->weight_decay, b->momentum, b->beta1, b->beta2, b->eps};
+    assert_int_equal(a->kind, b->kind);
+    assert_memory_equal(x, y, sizeof(x));
+    assert_int_equal(a->nesterov, b->nesterov);
+    assert_int_equal(a->like_keras, b->like_keras);
+}
+
 static void optimisers_have_their_defaults(void **state)
 {
     stk_optimizer o;
     (void)state;
     assert_int_equal(stk_optimizer_parse("{sgd: {lr: 0.25, nesterov: true, momentum: 0.9}}", &o), STK_OK);
     stk_optimizer wanted = stk_sgd(.lr = 0.25, .nesterov = true, .momentum = 0.9);
-    assert_memory_equal(&o, &wanted, sizeof(o));
+    expect_optimizer(&o, &wanted);
     assert_int_equal(stk_optimizer_parse("adamw", &o), STK_OK);
     wanted = stk_adamw_default();
-    assert_memory_equal(&o, &wanted, sizeof(o));
+    expect_optimizer(&o, &wanted);
     stk_optimizer before = o;
     assert_int_equal(stk_optimizer_parse("{sgd: {lr: -1}}", &o), STK_INVALID);
     assert_non_null(strstr(stk_error_text(), "optimizer:1:12"));
-    assert_memory_equal(&o, &before, sizeof(o));
+    expect_optimizer(&o, &before);
     assert_int_equal(stk_optimizer_parse(NULL, &o), STK_INVALID);
     assert_int_equal(stk_optimizer_parse("sgd", NULL), STK_INVALID);
 }

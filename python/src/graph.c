@@ -10,7 +10,7 @@ static PyTypeObject *graph_type;
 static bool begin(const core_graph *self)
 {
     if (self->handle) return true;
-    core_raise_closed("graph: it has been compiled");
+    core_raise_closed("graph of this value, whose step is compiled,");
     return false;
 }
 

@@ -224,8 +224,8 @@ static bool fits(const core_import *import, const stk_session_value *v)
         is_same = import->shape.dim[i] == v->shape.dim[i];
     if (is_same) return true;
     PyObject *want = core_shape_tuple(&v->shape), *got = core_shape_tuple(&import->shape);
-    PyErr_Format(PyExc_ValueError, "input '%s' is %s %S, not %s %S", v->name, core_dtype_name(v->dtype), want,
-                 core_dtype_name(import->dtype), got);
+    PyErr_Format(PyExc_ValueError, "input '%s': the step was compiled for %s %S, and is given %s %S", v->name,
+                 core_dtype_name(v->dtype), want, core_dtype_name(import->dtype), got);
     Py_XDECREF(want);
     Py_XDECREF(got);
     return false;
@@ -242,6 +242,9 @@ static PyObject *copy_output(const step *self, long i)
     if (!data) return PyErr_Format(PyExc_RuntimeError, "the step left no output '%s'", v.name);
     if (v.shape.rank == 0 && v.dtype == STK_F32) return PyFloat_FromDouble((double)*(const float *)data);
     if (v.shape.rank == 0 && v.dtype == STK_F64) return PyFloat_FromDouble(*(const double *)data);
+    if (v.shape.rank == 0 && v.dtype == STK_I32) return PyLong_FromLong(*(const int32_t *)data);
+    if (v.shape.rank == 0 && v.dtype == STK_I64) return PyLong_FromLongLong(*(const int64_t *)data);
+    if (v.shape.rank == 0 && v.dtype == STK_BOOL) return PyBool_FromLong(*(const unsigned char *)data);
     return core_array_copy(data, v.dtype, &v.shape);
 }
 
@@ -277,10 +280,14 @@ static PyObject *step_run(PyObject *object, PyObject *args)
     if (n > MOST) return PyErr_Format(PyExc_ValueError, "%zd arrays, and %d are the most", n, MOST);
     core_import *import = calloc((size_t)n + 1, sizeof(*import));
     if (!import) return PyErr_NoMemory();
-    while (n_open < n && core_import_begin(PyList_GetItem(given, n_open), "input", &import[n_open]))
-        n_open++;
-    if (n_open == n && begin(session_of(self))) {
-        if (run(self, import, (int)n)) list = PyList_New(0);
+    if (begin(session_of(self))) {
+        stk_session_value v = {.name = "input"};
+        while (n_open < n) {
+            (void)stk_session_step_input(self->handle, (int)n_open, &v);
+            if (!core_import_begin(PyList_GetItem(given, n_open), v.name, &import[n_open])) break;
+            n_open++;
+        }
+        if (n_open == n && run(self, import, (int)n)) list = PyList_New(0);
         for (Py_ssize_t i = 0; list && i < PyList_Size(numbers); i++) {
             PyObject *array = copy_output(self, PyLong_AsLong(PyList_GetItem(numbers, i)));
             if (!array || PyList_Append(list, array) < 0) Py_CLEAR(list);

@@ -6,11 +6,11 @@
 """
 
 from .dataset import _text
-from .graph import Value, maximum
+from .graph import Value, _need_training, maximum
 
 def _words(kind, name, value, keys):
     if len(value) > 1 or (value and keys):
-        raise TypeError("%s '%s' takes one value, or keys by their names" % (kind, name))
+        raise TypeError("%s '%s' takes one setting alone, or keys by their names, as recipes have them (docs/recipe.md)" % (kind, name))
     if value:
         return {name: value[0]}
     return {name: keys} if keys else name
@@ -69,7 +69,9 @@ def _loss(name, values, keys):
 
 layers = _Names("layers", _layer, """Layers on values: `layers.dense(x, 10)`, `layers.conv2d(x, filters=32, kernel=5)`, `layers.relu(x)`.
 
-Names and keys are those of recipes (docs/recipe.md); what a layer takes in its short form comes behind x. Images are [N,H,W,C].""")
+Names and keys are those of recipes (docs/recipe.md); what a layer takes in its short form comes behind x. Images are [N,H,W,C]. Each call
+has parameters of its own, named "dense", "dense_1" and so on within its scopes, in PyTorch's layouts: a network that works on two values
+works on both at once, by `graph.concatenate`.""")
 networks = _Names("networks", _network, """Whole networks: `networks.resnet18(x, classes=10)`, as a recipe's `model`.""")
 losses = _Names("losses", _loss, """Losses of an output and a target: `losses.cross_entropy(logits, labels)`, a scalar.
 
@@ -79,10 +81,11 @@ optimizers = _Names("optimizers", lambda name, values, keys: _words("optimizer",
 
 
 def minimize(loss, optimizer="adam", *, clip_norm=0.0, only=None):
-    """Each run of the step updates the variables that loss, a scalar, depends on; once a step.
+    """Each run of the step, which is compiled with training=True, updates the variables that loss, a scalar, depends on; once a step.
 
     optimizer   by name, or with settings: `optimizers.adam(lr=1e-3)`
     clip_norm   of all gradients together; 0: none
     only        names or patterns, comma-separated: "generator" is all in that scope; the others stay as they are
     """
+    _need_training("minimize")
     loss._core.minimize(loss._id, _text(optimizer), clip_norm, only)

@@ -20,6 +20,9 @@ from . import _core
 _here = threading.local()
 
 
+_NO_CONTENT = "a value has no content while the step is built: give it as an output"
+
+
 def _graph():
     graph = getattr(_here, "graph", None)
     if graph is None:
@@ -68,7 +71,13 @@ class Value:
         return "<stoker.Value %s %s>" % (self.dtype, self.shape)
 
     def __bool__(self):
-        raise TypeError("a value has no content while the step is built: use stoker.where, or compare numbers of Python")
+        raise TypeError("a value has no content while the step is built: use stoker.graph.where, or compare numbers of Python")
+
+    def __float__(self):
+        raise TypeError(_NO_CONTENT)
+
+    def __int__(self):
+        raise TypeError(_NO_CONTENT)
 
     __iter__ = None
     __hash__ = object.__hash__
@@ -91,7 +100,9 @@ class Value:
             if other._core is not self._core:
                 raise ValueError("values of two steps: each function makes its own")
             return other._id
-        if isinstance(other, bool) or not isinstance(other, (int, float)):
+        if getattr(other, "shape", None) == () and hasattr(other, "item"):
+            other = other.item()  # NumPy's numbers
+        if isinstance(other, bool) and self.dtype != "bool" or not isinstance(other, (int, float)):
             raise TypeError("a value, or a number, is wanted, not %s: arrays are inputs of the step" % type(other).__name__)
         if isinstance(other, float) and not self.dtype.startswith(("float", "bfloat")):
             raise TypeError("%r and a value of %s: cast it by astype" % (other, self.dtype))
@@ -155,6 +166,24 @@ class Value:
 
     def __ne__(self, other):
         return self._binary("not_equal", other)
+
+    # --- of bool ---
+
+    def _other_bool(self, other):
+        if self.dtype != "bool" or isinstance(other, Value) and other.dtype != "bool":
+            raise TypeError("~, & and | are for values of bool")
+        return self._other(other)
+
+    def __invert__(self):
+        return self._make(self._core.binary("equal", self._id, self._other_bool(False)))
+
+    def __and__(self, other):
+        return self._make(self._core.select(self._id, self._other_bool(other), self._other_bool(False)))
+
+    def __or__(self, other):
+        return self._make(self._core.select(self._id, self._other_bool(True), self._other_bool(other)))
+
+    # --- products ---
 
     def __matmul__(self, other):
         """[..., M, K] and [K, N], or as many matrices as there are."""
@@ -241,6 +270,14 @@ class Value:
     def mean(self, axis=None, keepdims=False):
         """Over an axis, several, or all."""
         return self._reduce("mean", axis, keepdims)
+
+    def var(self, axis=None, keepdims=False):
+        """The mean square of what is off the mean, as NumPy's."""
+        return ((self - self.mean(axis, True)) ** 2).mean(axis, keepdims)
+
+    def std(self, axis=None, keepdims=False):
+        """The root of `var`."""
+        return self.var(axis, keepdims) ** 0.5
 
     def max(self, axis=None, keepdims=False):
         """Over an axis, several, or all."""
@@ -387,7 +424,10 @@ def pad(x, widths, value=0.0):
 
 
 def grad(y, x):
-    """d(sum of y) / dx: a value like others, which may be differentiated again. x: a value, or several."""
+    """d(sum of y) / dx: a value like others. x: a value, or several.
+
+    It may be differentiated again, but for convolutions, pooling, softmax, cross-entropy, norms, attention and recurrent layers.
+    """
     if isinstance(x, (tuple, list)):
         return type(x)(grad(y, one) for one in x)
     return y._make(y._core.grad(y._id, y._other(x)))
@@ -398,6 +438,7 @@ def grad(y, x):
 def variable(name, shape, begin=0.0, dtype="float32", trainable=True):
     """Kept between runs, and shared by all steps of the session that name it.
 
+    Its name has those of the scopes around it in front. A function that needs it twice keeps the value: a name is given once.
     begin: a number; ("normal", deviation); ("uniform", a), within [-a, a); or "he": normal with sqrt(2 / all sides but the last).
     """
     kind, number = "constant", begin
@@ -406,6 +447,7 @@ def variable(name, shape, begin=0.0, dtype="float32", trainable=True):
     elif isinstance(begin, (tuple, list)):
         kind, number = begin
     graph = _graph()
+    name = ".".join([*_here.scopes, name])
     return Value(graph, graph.variable(name, dtype, tuple(shape), kind, float(number), trainable))
 
 
@@ -421,11 +463,17 @@ def arange(n, dtype="int32"):
     return Value(graph, graph.iota(dtype, (n,), 0))
 
 
+def _need_training(what):
+    if not getattr(_here, "training", True):
+        raise ValueError("%s is for steps that are compiled with training=True" % what)
+
+
 def assign(variable, x):
-    """At the end of each run of a step for training the variable becomes x; whoever reads it in the run sees the old content.
+    """At the end of each run the variable becomes x, in steps that are compiled with training=True; whoever reads it in the run sees the old content.
 
     As an output of the step itself, a variable is what it has become.
     """
+    _need_training("assign")
     variable._core.update(variable._id, variable._other(x))
 
 
@@ -434,9 +482,11 @@ def scope(name):
     """Parameters that are made within have "name." in front of their names."""
     graph = _graph()
     graph.scope(name)
+    _here.scopes.append(name)
     try:
         yield
     finally:
+        _here.scopes.pop()
         # What was raised in between is what the caller is told.
         with contextlib.suppress(_core.Error):
             graph.scope(None)

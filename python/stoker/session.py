@@ -109,11 +109,13 @@ class Session:
     threads     0: as many as cores
     seed        of variables' first content, and of dropout
 
-    After an error of a run or in compiling the session is over; mistakes in building a step cost nothing.
+    After an error of a run, as of a label that is no class, or of compiling the session is over, and weights that were not saved are
+    lost; what the function that is compiled raises costs nothing.
     """
 
     def __init__(self, device="cpu", *, threads=0, seed=0):
         self._core = _core.session(device, threads, seed)
+        self._has_steps = False
 
     def compile(self, function, *, training=False, **inputs):
         """The function, called once with values, as a `Step`.
@@ -122,13 +124,16 @@ class Session:
         by the batch, and dropout drops.
         """
         graph = _core.graph()
-        before, _here.graph = getattr(_here, "graph", None), graph
+        before = getattr(_here, "graph", None), getattr(_here, "scopes", None), getattr(_here, "training", True)
+        _here.graph, _here.scopes, _here.training = graph, [], training
         try:
             values = {}
             for name, given in inputs.items():
                 if name in ("lr", "step", "seed", "sample"):
                     raise ValueError("'%s' is an input that the session sets itself: call yours otherwise" % name)
                 shape, dtype = _spec(given)
+                if any(side is None or side == -1 for side in shape):
+                    raise ValueError("input '%s': a step has one shape, and %s is open" % (name, shape))
                 values[name] = Value(graph, graph.input(name, dtype, shape))
             outputs = function(**values)
             found = []
@@ -138,8 +143,9 @@ class Session:
                     raise ValueError("output %d is a value of another step" % i)
                 graph.output("output_%d" % i, value._id)
         finally:
-            _here.graph = before
+            _here.graph, _here.scopes, _here.training = before
         step = self._core.compile(graph, training)
+        self._has_steps = True
         return Step(step, list(inputs), _shell(outputs))
 
     def weights(self):
@@ -156,7 +162,9 @@ class Session:
         self._core.save(os.fspath(path))
 
     def load(self, path, leave=None):
-        """From such a file, or one with PyTorch's names and layouts. leave: parts of names, comma-separated, that stay as they are."""
+        """Of the steps so far, from such a file, or one with PyTorch's names and layouts. leave: parts of names, comma-separated, that stay as they are."""
+        if not self._has_steps:
+            raise ValueError("weights are those of steps: compile one first")
         self._core.load(os.fspath(path), leave)
 
     def close(self):

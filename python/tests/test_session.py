@@ -60,6 +60,21 @@ class Values(unittest.TestCase):
         for x, y in zip(got, (numpy.where(a > b, a, 0), a == a, a != a, a <= b, a >= 1, a < 1)):
             numpy.testing.assert_array_equal(numpy.asarray(x), y)
 
+    def test_bool_has_its_operators_and_scalars_are_numbers(self):
+        a = self.a
+
+        def f(a):
+            m, n = a > 1, a < 1.5
+            return m & n, m | n, ~m, (a * numpy.float32(2)).var(axis=1), a.std(), (m & True).astype("int32").sum()
+        m, n = a > 1, a < 1.5
+        got = run(f, a)
+        for x, y in zip(got[:3], (m & n, m | n, ~m)):
+            numpy.testing.assert_array_equal(numpy.asarray(x), y)
+        numpy.testing.assert_allclose(numpy.asarray(got[3]), (2 * a).var(axis=1), rtol=1e-5)
+        self.assertAlmostEqual(got[4], float(a.std()), places=5)
+        self.assertEqual((type(got[5]), got[5]), (int, int(m.sum())))
+        self.assertIs(run(lambda a: a.max() > 1, a), True)
+
     def test_products(self):
         self.same(lambda a, b: a @ b, self.a, numpy.ones((4, 5), "float32"))
         self.same(lambda a, b: a @ b.transpose(0, 2, 1), self.a, self.a)
@@ -163,7 +178,7 @@ class Training(unittest.TestCase):
         def make(only):
             def train(x):
                 with scope("a"):
-                    a = layers.dense(x, 1)
+                    a = layers.dense(x, 1) + variable("w", (1,))
                 with scope("b"):
                     b = layers.dense(x, 1)
                 stoker.minimize(((a + b - 1) ** 2).mean(), optimizers.adam(lr=0.1), clip_norm=1.0, only=only)
@@ -174,8 +189,8 @@ class Training(unittest.TestCase):
             before = {n: w.tolist() for n, w in session.weights().items()}
             self.assertIsNone(first(x))
             middle = {n: w.tolist() for n, w in session.weights().items()}
-            self.assertEqual(sorted(before), ["a.dense.bias", "a.dense.weight", "b.dense.bias", "b.dense.weight"])
-            self.assertEqual({n for n in before if before[n] != middle[n]}, {"a.dense.bias", "a.dense.weight"})
+            self.assertEqual(sorted(before), ["a.dense.bias", "a.dense.weight", "a.w", "b.dense.bias", "b.dense.weight"])
+            self.assertEqual({n for n in before if before[n] != middle[n]}, {"a.dense.bias", "a.dense.weight", "a.w"})
             second.set_lr(0.0)
             second(x)
             self.assertEqual({n: w.tolist() for n, w in session.weights().items()}, middle)
@@ -202,12 +217,19 @@ class Training(unittest.TestCase):
                 other.set_weights({"dense.bias": floats([0])})
 
     def test_a_variable_may_be_assigned(self):
+        def number():
+            return variable("n", (), trainable=False)
+
         def count():
-            n = variable("n", (), trainable=False)
+            n = number()
             assign(n, n + 1)
             return n, n * 2
+
+        def see():
+            n = number()
+            return n, n * 2
         with stoker.Session(threads=1) as session:
-            step, look = session.compile(count, training=True), session.compile(count)
+            step, look = session.compile(count, training=True), session.compile(see)
             self.assertEqual([step() for _ in range(3)], [(1, 0), (2, 2), (3, 4)])
             self.assertEqual([look(), look(), step()], [(3, 6), (3, 6), (4, 6)])
 
@@ -279,20 +301,28 @@ class Mistakes(unittest.TestCase):
         self.session.compile(lambda x: kept.append(x) or x, x=(2, 3))
         self.refuse(ValueError, "two steps", lambda x: x + kept[0])
         self.refuse(ValueError, "another step", lambda x: kept[0])
-        self.refuse(stoker.ClosedError, "compiled", lambda x: -kept[0])
+        self.refuse(stoker.ClosedError, "is compiled", lambda x: -kept[0])
         self.refuse(TypeError, "no content", lambda x: 1 if x > 0 else 2)
         self.refuse(TypeError, "iterable", lambda x: list(x))
         self.refuse(TypeError, "not str", lambda x: "x")
         self.refuse(TypeError, "cast it", lambda x: x + 0.5, x=((2,), "int32"))
         self.refuse(TypeError, "type of elements", lambda x: x, x=((2,), "float31"))
         self.refuse(TypeError, "comes first", lambda x: layers.dense(4))
-        self.refuse(TypeError, "one value, or keys", lambda x: layers.dense(x, 4, bias=True))
+        self.refuse(TypeError, "one setting alone, or keys", lambda x: layers.dense(x, 4, bias=True))
         self.refuse(ValueError, "'mean' or 'none'", lambda x: losses.mse(x, x, reduction="max"))
         self.refuse(ValueError, "sets itself", lambda lr: lr, lr=(1,))
         self.refuse(stoker.InvalidError, "dens", lambda x: layers.dens(x, 4))
         self.refuse(stoker.InvalidError, "layer:1:", lambda x: layers.dense(x, unit=4))
         self.refuse(stoker.InvalidError, "3.*4|4.*3", lambda x: x @ variable("w", (4, 5)))
-        self.refuse(stoker.InvalidError, "lr", lambda x: stoker.minimize(layers.dense(x, 1).sum(), optimizers.sgd(lr=-1)))
+        self.refuse(TypeError, "as an output", lambda x: float(x.mean()))
+        self.refuse(TypeError, "values of bool", lambda x: x & x)
+        self.refuse(ValueError, "training=True", lambda x: stoker.minimize(layers.dense(x, 1).sum()))
+        self.refuse(ValueError, "training=True", lambda x: assign(variable("n", ()), 1.0))
+        self.refuse(ValueError, "is open", lambda x: x, x=(None, 3))
+        with self.assertRaisesRegex(stoker.InvalidError, "lr"):
+            self.session.compile(lambda x: stoker.minimize(layers.dense(x, 1).sum(), optimizers.sgd(lr=-1)), training=True, x=(2, 3))
+        with self.assertRaisesRegex(ValueError, "compile one first"):
+            stoker.Session(threads=1).load("w.safetensors")
         self.refuse(ZeroDivisionError, "", lambda x: 1 // 0)
         with self.assertRaisesRegex(RuntimeError, "Session.compile"):
             variable("w", (1,))
@@ -305,9 +335,9 @@ class Mistakes(unittest.TestCase):
         for arrays, named in (((), {}), ((a,), {}), ((a, a, a), {}), ((a,), {"x": a}), ((a, a), {"z": a}), ((a, 3), {})):
             with self.assertRaises(TypeError):
                 step(*arrays, **named)
-        with self.assertRaisesRegex(ValueError, "input 'y' is float32 .2,., not float32 .3,."):
+        with self.assertRaisesRegex(ValueError, "'y': the step was compiled for float32 .2,., and is given float32 .3,."):
             step(a, floats([1, 2, 3]))
-        with self.assertRaisesRegex(ValueError, "not int32"):
+        with self.assertRaisesRegex(ValueError, "given int32"):
             step(a, stoker.Array(memoryview(bytes(8)).cast("i", (2,))))
         self.assertEqual(step(a, y=a).tolist(), [2, 4])
         self.session.close()

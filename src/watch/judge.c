@@ -161,7 +161,7 @@ void stk_watch_gain_range(const stk_watch_verdict *verdict, double *least, doubl
 double stk_watch_gain(const stk_watch_verdict *verdict, const stk_watch_remedy *remedy)
 {
     if (isnan(verdict->cost) || !(remedy->wins > 0)) return 1;
-    return 1 / (1 - fmin(0.95, verdict->cost * remedy->wins));
+    return 1 / (1 - fmin(0.95, verdict->most * remedy->wins));
 }
 
 /* --- remedies --- */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/plain_number.h"
 #include "base/printable.h"
 
 enum { WIDTH = 860, HEIGHT = 130, LEFT = 52, RIGHT = 14, TOP = 8, BOTTOM = 20, MOST_POINTS = 430 };
@@ -26,16 +27,17 @@ void stk_watch_page_text(stk_text *out, const char *text)
     stk_text_free(&shown);
 }
 
+/* Of the rows from first to last, the mean by their lengths. */
 static double value_at(const stk_watch_history *h, size_t first, size_t last, size_t offset)
 {
-    double sum = 0, n = 0;
+    double sum = 0, length_s = 0;
     for (size_t i = first; i < last; i++) {
         double x = *(const double *)((const char *)&h->row[i] + offset);
         if (!isfinite(x)) continue;
-        sum += x;
-        n++;
+        sum += x * h->row[i].length_s;
+        length_s += h->row[i].length_s;
     }
-    return n > 0 ? sum / n : NAN;
+    return length_s > 0 ? sum / length_s : NAN;
 }
 
 typedef struct frame {
@@ -63,13 +65,15 @@ static double round_up(double x)
 static void add_axes(const stk_watch_signals *judged, const frame *f, const char *unit, stk_text *out)
 {
     double scale = unit == unit_share ? 100 : 1, step_s = round_up(f->end_s / 8);
+    char shown[STK_PLAIN_TEXT];
     if (judged->end_s > judged->begin_s)
         stk_text_add(out, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>", to_x(f, judged->begin_s), TOP,
                      to_x(f, judged->end_s) - to_x(f, judged->begin_s), HEIGHT - TOP - BOTTOM);
     for (int i = 0; i <= 2; i++) {
         double y = to_y(f, f->most * i / 2);
-        stk_text_add(out, "<path d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.3g%s</text>", LEFT,
-                     y, WIDTH - RIGHT, LEFT - 5, y + 4, scale * f->most * i / 2, unit == unit_share ? unit : "");
+        stk_text_add(out, "<path d=\"M%d %.1fH%d\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s%s</text>", LEFT, y,
+                     WIDTH - RIGHT, LEFT - 5, y + 4, stk_plain_number(scale * f->most * i / 2, shown),
+                     unit == unit_share ? unit : "");
     }
     for (double s = 0; s <= f->end_s; s += step_s)
         stk_text_add(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g s</text>", to_x(f, s), HEIGHT - 4, s);
@@ -80,9 +84,17 @@ typedef struct quantity {
     size_t offset;
 } quantity;
 
-static size_t step_of(const stk_watch_history *h)
+/* Behind the rows of the point that begins with row i: as many as a point has room for, and more where a sample that
+ * came late was followed at once by the next, which says little of so short a time. */
+static size_t end_of_point(const stk_watch_history *h, size_t i)
 {
-    return h->n / MOST_POINTS + 1;
+    size_t end = i + h->n / MOST_POINTS + 1;
+    double length_s = 0, least_s = h->row[h->n - 1].at_s / (double)h->n / 2;
+    for (size_t k = i; k < end && k < h->n; k++)
+        length_s += h->row[k].length_s;
+    while (end < h->n && (length_s < least_s || h->row[end].length_s < least_s))
+        length_s += h->row[end++].length_s;
+    return end < h->n ? end : h->n;
 }
 
 /* The frame that all curves fit into: from 0 to above the largest value, or to 1 for shares. False: none is known. */
@@ -91,10 +103,11 @@ static bool find_frame(const stk_watch_report *const *report, const double *late
     *f = (frame){0, 0};
     for (int k = 0; k < n; k++) {
         const stk_watch_history *h = report[k]->history;
-        size_t step = step_of(h);
         if (h->n) f->end_s = fmax(f->end_s, h->row[h->n - 1].at_s + (later_s ? later_s[k] : 0));
-        for (size_t i = 0; i < h->n; i += step)
-            f->most = fmax(f->most, value_at(h, i, i + step < h->n ? i + step : h->n, q->offset));
+        for (size_t i = 0, end; i < h->n; i = end) {
+            end = end_of_point(h, i);
+            f->most = fmax(f->most, value_at(h, i, end, q->offset));
+        }
     }
     if (!(f->most > 0) || !(f->end_s > 0)) return false;
     f->most = q->unit == unit_share ? 1 : round_up(f->most);
@@ -103,9 +116,9 @@ static bool find_frame(const stk_watch_report *const *report, const double *late
 
 static void add_curve(const stk_watch_history *h, double later_s, const frame *f, size_t offset, stk_text *out)
 {
-    size_t step = step_of(h);
-    for (size_t i = 0; i < h->n; i += step) {
-        double x = value_at(h, i, i + step < h->n ? i + step : h->n, offset);
+    for (size_t i = 0, end; i < h->n; i = end) {
+        end = end_of_point(h, i);
+        double x = value_at(h, i, end, offset);
         if (isfinite(x)) stk_text_add(out, "%.1f,%.1f ", to_x(f, h->row[i].at_s + later_s), to_y(f, x));
     }
 }
@@ -191,10 +204,11 @@ static const char style[] =
     "svg text{font-size:11px;fill:var(--dim)}svg path{stroke:var(--grid)}svg rect{fill:var(--judged)}"
     "polyline{fill:none;stroke:var(--line);stroke-width:1.4}small,.dim{color:var(--dim)}"
     "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.2em .6em .2em 0;border-bottom:1px solid "
-    "var(--grid);overflow-wrap:anywhere}tr.odd td{font-weight:bold}"
+    "var(--grid);overflow-wrap:anywhere}th{overflow-wrap:break-word}tr.odd td{font-weight:bold}"
     ".c0{stroke:#1f77b4}.c1{stroke:#d9541e}.c2{stroke:#2a9d4a}.c3{stroke:#c43a6b}.c4{stroke:#8a6bd1}.c5{stroke:#8c6239}"
     ".c6{stroke:#0a9aa8}.c7{stroke:#8f8f2a}td svg{width:2em;height:.6em;display:inline}"
-    "@media (max-width:520px){svg text{font-size:19px}th,td{padding-right:.3em;font-size:.85em}}"
+    "@media (max-width:520px){svg{overflow:visible}figure{margin-left:1em}svg "
+    "text{font-size:19px}th,td{padding-right:.3em;font-size:.85em}}"
     "@media print{:root{--ink:#000;--dim:#444;--paper:#fff;--card:#fff;--grid:#ccc;--judged:#eee;--line:#1f4e8c}"
     "body{max-width:none;margin:0}section,figure,tr{break-inside:avoid}}";
 

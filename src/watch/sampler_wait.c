@@ -43,6 +43,7 @@ static const struct {
     {SYS_futex, CALL_LOCK, 0},
     {SYS_clock_nanosleep, CALL_OTHER, STK_WATCH_WAIT_SLEEP},
     {SYS_nanosleep, CALL_OTHER, STK_WATCH_WAIT_SLEEP},
+    {SYS_restart_syscall, CALL_OTHER, STK_WATCH_WAIT_SLEEP}, /* one with a limit that goes on behind a stop */
     {SYS_wait4, CALL_OTHER, STK_WATCH_WAIT_CHILD},
     {SYS_waitid, CALL_OTHER, STK_WATCH_WAIT_CHILD},
     {SYS_flock, CALL_OTHER, STK_WATCH_WAIT_FILE_LOCK},

@@ -27,8 +27,8 @@ static bool begin(session *self)
     else if (self->is_busy)
         PyErr_SetString(PyExc_RuntimeError, "another call of this session is under way");
     else
-        self->is_busy = true;
-    return self->is_busy && !PyErr_Occurred();
+        return self->is_busy = true;
+    return false;
 }
 
 static void close_handle(session *self)
@@ -119,6 +119,37 @@ static PyObject *session_weights(PyObject *object, PyObject *none)
     return list;
 }
 
+static bool is_same(const core_import *import, stk_dtype dtype, const stk_shape *shape)
+{
+    bool is_same = import->dtype == dtype && import->shape.rank == shape->rank;
+    for (int i = 0; is_same && i < shape->rank; i++)
+        is_same = import->shape.dim[i] == shape->dim[i];
+    return is_same;
+}
+
+/* Raises what was wanted, and what was given. */
+static void refuse(const char *text, const char *name, const core_import *import, stk_dtype dtype,
+                   const stk_shape *shape)
+{
+    PyObject *want = core_shape_tuple(shape), *got = core_shape_tuple(&import->shape);
+    PyErr_Format(PyExc_ValueError, text, name, core_dtype_name(dtype), want, core_dtype_name(import->dtype), got);
+    Py_XDECREF(want);
+    Py_XDECREF(got);
+}
+
+/* One of another type or shape may have as many bytes. A name that is none is for the setting itself to refuse. */
+static bool may_be_set(session *self, const char *name, const core_import *import)
+{
+    stk_weight_info info;
+    for (int64_t i = 0; stk_session_weight(self->handle, i, &info) == STK_OK; i++) {
+        if (strcmp(info.name, name) != 0 || is_same(import, info.dtype, &info.shape)) continue;
+        refuse("weight '%s' is %s %S, and is given %s %S", name, import, info.dtype, &info.shape);
+        self->is_busy = false;
+        return false;
+    }
+    return true;
+}
+
 static PyObject *session_set_weight(PyObject *object, PyObject *args)
 {
     session *self = (session *)object;
@@ -127,8 +158,9 @@ static PyObject *session_set_weight(PyObject *object, PyObject *args)
     core_import import;
     if (!PyArg_ParseTuple(args, "sO:set_weight", &name, &given) || !core_import_begin(given, name, &import))
         return NULL;
-    PyObject *result =
-        begin(self) ? done(self, stk_session_set_weight(self->handle, name, import.data, import.n_bytes)) : NULL;
+    PyObject *result = NULL;
+    if (begin(self) && may_be_set(self, name, &import))
+        result = done(self, stk_session_set_weight(self->handle, name, import.data, import.n_bytes));
     core_import_end(&import);
     return result;
 }
@@ -219,15 +251,8 @@ static PyObject *step_outputs(PyObject *object, PyObject *none)
 
 static bool fits(const core_import *import, const stk_session_value *v)
 {
-    bool is_same = import->dtype == v->dtype && import->shape.rank == v->shape.rank;
-    for (int i = 0; is_same && i < v->shape.rank; i++)
-        is_same = import->shape.dim[i] == v->shape.dim[i];
-    if (is_same) return true;
-    PyObject *want = core_shape_tuple(&v->shape), *got = core_shape_tuple(&import->shape);
-    PyErr_Format(PyExc_ValueError, "input '%s': the step was compiled for %s %S, and is given %s %S", v->name,
-                 core_dtype_name(v->dtype), want, core_dtype_name(import->dtype), got);
-    Py_XDECREF(want);
-    Py_XDECREF(got);
+    if (is_same(import, v->dtype, &v->shape)) return true;
+    refuse("input '%s': the step was compiled for %s %S, and is given %s %S", v->name, import, v->dtype, &v->shape);
     return false;
 }
 

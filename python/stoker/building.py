@@ -8,6 +8,7 @@
 from .dataset import _text
 from .graph import Value, _need_training, maximum
 
+
 def _words(kind, name, value, keys):
     if len(value) > 1 or (value and keys):
         raise TypeError("%s '%s' takes one setting alone, or keys by their names, as recipes have them (docs/recipe.md)" % (kind, name))

@@ -10,7 +10,6 @@
     [0.0, 0.0, 0.0]
 """
 
-
 import contextlib
 import math
 import threading
@@ -18,8 +17,6 @@ import threading
 from . import _core
 
 _here = threading.local()
-
-
 _NO_CONTENT = "a value has no content while the step is built: give it as an output"
 
 

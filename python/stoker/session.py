@@ -23,6 +23,7 @@ import os
 from . import _core
 from .graph import Value, _here
 
+
 def _spec(given):
     """(shape, type of elements) of a shape, of both, or of an array."""
     if hasattr(given, "shape") and hasattr(given, "dtype"):
@@ -153,7 +154,7 @@ class Session:
         return dict(self._core.weights())
 
     def set_weights(self, weights):
-        """Arrays by name; others stay."""
+        """Arrays by name, of the types and shapes that `weights` gives; others stay."""
         for name, array in weights.items():
             self._core.set_weight(name, array)
 
@@ -162,7 +163,10 @@ class Session:
         self._core.save(os.fspath(path))
 
     def load(self, path, leave=None):
-        """Of the steps so far, from such a file, or one with PyTorch's names and layouts. leave: parts of names, comma-separated, that stay as they are."""
+        """Of the steps so far, from such a file, or one with PyTorch's names and layouts.
+
+        leave: parts of names, comma-separated, that stay as they are.
+        """
         if not self._has_steps:
             raise ValueError("weights are those of steps: compile one first")
         self._core.load(os.fspath(path), leave)

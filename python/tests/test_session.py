@@ -213,8 +213,11 @@ class Training(unittest.TestCase):
             self.assertNotEqual(b(x).tolist(), wanted)
             with self.assertRaisesRegex(stoker.NotFoundError, "dense.bias"):
                 other.set_weights({"dens.bias": floats([0])})
-            with self.assertRaises(ValueError):
-                other.set_weights({"dense.bias": floats([0])})
+            # As many bytes, and yet not the same.
+            for wrong in (floats([0]), floats([0] * 12, (3, 4)), stoker.Array(memoryview(bytes(48)).cast("i", (4, 3)))):
+                with self.assertRaisesRegex(ValueError, "weight 'dense.weight' is float32 .4, 3., and is given"):
+                    other.set_weights({"dense.weight": wrong})
+            self.assertEqual(other.weights()["dense.weight"].tolist(), one.weights()["dense.weight"].tolist())
 
     def test_a_variable_may_be_assigned(self):
         def number():

@@ -45,12 +45,20 @@ static inline void tiles_end(void)
     _tile_release();
 }
 
+/* An instruction on tiles, which compilers have as a statement, and some that do nothing: where another hardware thread
+ * has half of the core, tiles one right behind the other take a fifth more time (docs/kernels.md). */
+#define TILE_APART(instruction)                                                                                        \
+    do {                                                                                                               \
+        instruction;                                                                                                   \
+        __asm__ volatile(".rept 8\n\tnop\n\t.endr");                                                                   \
+    } while (0)
+
 #define TILE_ZERO(tile)              _tile_zero(tile)
-#define TILE_LOAD(tile, from, bytes) _tile_loadd(tile, from, bytes)
+#define TILE_LOAD(tile, from, bytes) TILE_APART(_tile_loadd(tile, from, bytes))
 /* What is not read again soon: it does not take the first-level cache from what is. */
-#define TILE_LOAD_ONCE(tile, from, bytes) _tile_stream_loadd(tile, from, bytes)
+#define TILE_LOAD_ONCE(tile, from, bytes) TILE_APART(_tile_stream_loadd(tile, from, bytes))
 #define TILE_STORE(tile, to, bytes)       _tile_stored(tile, to, bytes)
-#define TILE_MULTIPLY(sums, a, b)         _tile_dpbf16ps(sums, a, b)
+#define TILE_MULTIPLY(sums, a, b)         TILE_APART(_tile_dpbf16ps(sums, a, b))
 
 #else
 

@@ -8,6 +8,15 @@
  * agree. */
 enum { TILE = 64, LANES = 32 };
 
+/* Rows of a tile lie apart: no processor fetches the next ones unasked. */
+enum { AHEAD = 8, LINE = 64 };
+
+static inline void fetch_row(const void *at, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += LINE)
+        __builtin_prefetch((const char *)at + i);
+}
+
 /* T: of the elements, which load turns into numbers; P: of partial sums; field and W: of the wide accumulator; U: the
  * type to add it in. Columns of a whole tile have a loop of their own, whose sums stay in registers. */
 #define SUM(suffix, T, load, P, field, W, U)                                                                           \
@@ -32,8 +41,10 @@ enum { TILE = 64, LANES = 32 };
             const T *x = (const T *)src + at;                                                                          \
             P sum[TILE] = {0};                                                                                         \
             if (n == TILE)                                                                                             \
-                for (int64_t r = 0; r < n_rows; r++, x += stride)                                                      \
+                for (int64_t r = 0; r < n_rows; r++, x += stride) {                                                    \
+                    fetch_row(x + AHEAD * stride, TILE * sizeof(T));                                                   \
                     _Pragma("omp simd") for (int c = 0; c < TILE; c++) sum[c] += (P)load(x[c]);                        \
+                }                                                                                                      \
             else                                                                                                       \
                 for (int64_t r = 0; r < n_rows; r++, x += stride)                                                      \
                     _Pragma("omp simd") for (int c = 0; c < n; c++) sum[c] += (P)load(x[c]);                           \

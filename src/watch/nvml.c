@@ -338,23 +338,42 @@ static void read_fast(stk_watch_nvml *nvml, int i, stk_watch_gpu *gpu, stk_watch
     gpu->numa_node = nvml->numa_node[i];
 }
 
-stk_status stk_watch_nvml_read(stk_watch_nvml *nvml, bool is_slow, stk_watch_sample *sample, stk_watch_facts *facts)
+/* Whether a GPU's memory tells that processes have come or gone since they were listed. */
+static bool has_moved(const stk_watch_nvml *nvml, int i, const stk_watch_gpu *gpu)
 {
-    for (size_t k = 0; is_slow && k < sample->processes.n; k++) {
+    enum { FEW_MB = 64 };
+    return llabs((long long)(gpu->memory_used_mb - nvml->listed_mb[i])) > FEW_MB;
+}
+
+static void list_processes(stk_watch_nvml *nvml, stk_watch_sample *sample, stk_watch_facts *facts)
+{
+    for (size_t k = 0; k < sample->processes.n; k++) {
         stk_watch_process *p = stk_watch_process_at(sample, k);
         p->gpu_mb = 0;
         p->gpu_busy_permille = -1;
     }
+    for (size_t k = 0; k < sample->gpus.n; k++) {
+        stk_watch_gpu *gpu = stk_watch_gpu_at(sample, k);
+        int i = (int)gpu->id;
+        if (!nvml->device[i]) continue;
+        nvml->listed_mb[i] = gpu->memory_used_mb;
+        read_processes(nvml, i, sample, gpu, facts);
+        read_process_utilization(nvml, i, sample, gpu, facts);
+    }
+}
+
+stk_status stk_watch_nvml_read(stk_watch_nvml *nvml, bool is_slow, stk_watch_sample *sample, stk_watch_facts *facts)
+{
+    bool lists = is_slow;
     for (int i = 0; i < nvml->n_gpus; i++) {
         if (!nvml->device[i]) continue;
         stk_watch_gpu *gpu = stk_watch_list_add(&sample->gpus, i);
         if (!gpu) return stk_fail_memory(sizeof(*gpu));
         read_fast(nvml, i, gpu, facts);
         read_gpm(nvml, i, gpu, facts);
-        if (!is_slow) continue;
-        read_slow(nvml, i, gpu, facts);
-        read_processes(nvml, i, sample, gpu, facts);
-        read_process_utilization(nvml, i, sample, gpu, facts);
+        if (is_slow) read_slow(nvml, i, gpu, facts);
+        lists = lists || has_moved(nvml, i, gpu);
     }
+    if (lists) list_processes(nvml, sample, facts);
     return STK_OK;
 }

@@ -134,8 +134,9 @@ typedef struct stk_watch_nvml {
     bool has_gpm_first[STK_WATCH_MOST_GPUS];
     int64_t numa_node[STK_WATCH_MOST_GPUS];
     stk_watch_gpu_label label[STK_WATCH_MOST_GPUS];
-    char driver[96];                                                     /* its version; "": not told */
-    unsigned long long seen_us[STK_WATCH_MOST_GPUS];                     /* of utilisation by process */
+    char driver[96];                                 /* its version; "": not told */
+    unsigned long long seen_us[STK_WATCH_MOST_GPUS]; /* of utilisation by process */
+    int64_t listed_mb[STK_WATCH_MOST_GPUS];          /* memory in use when processes were last listed */
     unsigned adopted[STK_WATCH_MOST_GPUS][STK_WATCH_MOST_GPU_PROCESSES]; /* numbers of another name space, ended by 0 */
     nvml_result (*shutdown)(void);
     const char *(*error_text)(nvml_result);

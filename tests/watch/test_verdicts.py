@@ -289,6 +289,9 @@ def odd_gpus():
         report = watch_job(play(used), FAKE_NVML_GPUS=str(all_gpus))
         most = max((r["at_best"] for v in report["verdicts"] for r in v["remedies"]), default=0)
         check(first(report) == ["one-gpu-of-several"] and 1.2 < most < gain + 0.01, f"{used} of {all_gpus}: {first(report)}, {most}")
+    # Listed again when its memory moves, and not only once a second.
+    late = watch_job("time.sleep(0.3)\n" + play([0], 0.5), FAKE_NVML_HOST="3000000")["signals"]
+    check(late["gpu_used"] != 1 and late["unowned_memory"] < 0.1, f"host's numbers, taken late: {late}")
     # The job's number is not known before it runs: it is attached to.
     meter.make(f"{WORK}/odd")
     env = {**os.environ, "FAKE_NVML_METER": f"{WORK}/odd", "FAKE_NVML_HOST": "3000000"}

@@ -345,12 +345,13 @@ static bool has_moved(const stk_watch_nvml *nvml, int i, const stk_watch_gpu *gp
     return llabs((long long)(gpu->memory_used_mb - nvml->listed_mb[i])) > FEW_MB;
 }
 
-static void list_processes(stk_watch_nvml *nvml, stk_watch_sample *sample, stk_watch_facts *facts)
+/* with_use: how busy each is, too, of which the driver has nothing new after a moment. */
+static void list_processes(stk_watch_nvml *nvml, bool with_use, stk_watch_sample *sample, stk_watch_facts *facts)
 {
     for (size_t k = 0; k < sample->processes.n; k++) {
         stk_watch_process *p = stk_watch_process_at(sample, k);
         p->gpu_mb = 0;
-        p->gpu_busy_permille = -1;
+        if (with_use) p->gpu_busy_permille = -1;
     }
     for (size_t k = 0; k < sample->gpus.n; k++) {
         stk_watch_gpu *gpu = stk_watch_gpu_at(sample, k);
@@ -358,7 +359,7 @@ static void list_processes(stk_watch_nvml *nvml, stk_watch_sample *sample, stk_w
         if (!nvml->device[i]) continue;
         nvml->listed_mb[i] = gpu->memory_used_mb;
         read_processes(nvml, i, sample, gpu, facts);
-        read_process_utilization(nvml, i, sample, gpu, facts);
+        if (with_use) read_process_utilization(nvml, i, sample, gpu, facts);
     }
 }
 
@@ -374,6 +375,6 @@ stk_status stk_watch_nvml_read(stk_watch_nvml *nvml, bool is_slow, stk_watch_sam
         if (is_slow) read_slow(nvml, i, gpu, facts);
         lists = lists || has_moved(nvml, i, gpu);
     }
-    if (lists) list_processes(nvml, sample, facts);
+    if (lists) list_processes(nvml, is_slow, sample, facts);
     return STK_OK;
 }

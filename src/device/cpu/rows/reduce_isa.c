@@ -8,7 +8,7 @@
  * agree. */
 enum { TILE = 64, LANES = 32 };
 
-/* Rows of a tile lie apart: no processor fetches the next ones unasked. */
+/* Rows of a tile lie apart, so that little of the next ones is fetched unasked. */
 enum { AHEAD = 8, LINE = 64 };
 
 static inline void fetch_row(const void *at, size_t bytes)

@@ -442,7 +442,8 @@ static int list_signals(void)
         char text[STK_WATCH_SENTENCE];
         all.value[i] = 0;
         stk_watch_signal_tell(&all, (stk_watch_signal)i, text);
-        cli_printf("  %-16s %s\n", stk_watch_signal_name((stk_watch_signal)i), text);
+        const char *unit = stk_watch_signal_unit((stk_watch_signal)i);
+        cli_printf("  %-16s %-7s %s\n", stk_watch_signal_name((stk_watch_signal)i), unit[0] ? unit : "-", text);
         if (i == STK_WATCH_gpu_busy) cli_printf("  %-16s the same, as nvidia-smi calls it\n", also_gpu_busy);
     }
     return CLI_OK;

@@ -355,6 +355,33 @@ class Mistakes(unittest.TestCase):
         with self.assertRaisesRegex(stoker.CorruptError, "7"):
             step(floats([1, 2, 3], (1, 3)), stoker.Array(memoryview(b"\7\0\0\0").cast("i", (1,))))
 
+    def test_an_error_of_a_run_loses_nothing(self):
+        def train(x, y):
+            loss = losses.cross_entropy(layers.dense(layers.batch_norm(layers.dense(x, 4)), 3), y)
+            stoker.minimize(loss, optimizers.adam(lr=0.01))
+            return loss
+        def weights(session):
+            return {name: list(memoryview(w).cast("B")) for name, w in session.weights().items() if "running" not in name}
+        x, good = floats([1, 2, 3, 4, 5, 6, 7, 9], (4, 2)), stoker.Array(memoryview(bytes(16)).cast("i", (4,)))
+        bad = stoker.Array(memoryview(bytes(12) + b"\7\0\0\0").cast("i", (4,)))
+        with Folder() as folder:
+            losses_of = {}
+            for name, labels in ("with errors", [good, bad, bad, good]), ("without", [good, good]):
+                with stoker.Session(threads=1, seed=1) as session:
+                    step = session.compile(train, x=(4, 2), y=((4,), "int32"), training=True)
+                    for y in labels:
+                        if y is bad:
+                            before = weights(session)
+                            with self.assertRaises(stoker.CorruptError):
+                                step(x, y)
+                            session.save(f"{folder}/{name}.safetensors")
+                            self.assertEqual(before, weights(session))
+                            with self.assertRaises(stoker.Error):
+                                session.compile(lambda x: x.reshape((5,)), x=(4,))
+                        else:
+                            losses_of.setdefault(name, []).append(step(x, y))
+            self.assertEqual(losses_of["with errors"], losses_of["without"])
+
     def test_devices_that_are_not_here(self):
         with self.assertRaisesRegex(stoker.Error, "no device|not"):
             stoker.Session("abacus")

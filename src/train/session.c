@@ -84,6 +84,11 @@ stk_status stk_session_status(const stk_session *session)
     return session->status == STK_OK ? STK_OK : stk_fail(session->status, "%s", session->error);
 }
 
+void stk_session_forget(stk_session *session)
+{
+    if (session && session->engine) session->status = STK_OK;
+}
+
 stk_engine *stk_session_engine(stk_session *session)
 {
     return session->engine;

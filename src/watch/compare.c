@@ -114,13 +114,26 @@ void stk_watch_compare_text(const stk_watch_report *a, const stk_watch_report *b
     stk_text_add(out, "  %-12s %s%s%s\n", "result", find_word(main), main ? ", by " : "", main ? main->name : "");
 }
 
+static void add_run(const char *name, const stk_watch_report *report, stk_text *out)
+{
+    stk_text_add(out, ", \"%s\": {\"verdict\": ", name);
+    if (report->n_verdicts)
+        stk_text_add(out, "\"%s\"", report->verdict[0].rule->name);
+    else
+        stk_text_add(out, "null");
+    stk_text_add(out, ", \"watched_s\": %.3f, \"judged_from_s\": %.3f, \"judged_to_s\": %.3f}", report->length_s,
+                 report->signals.begin_s, report->signals.end_s);
+}
+
 void stk_watch_compare_json(const stk_watch_report *a, const stk_watch_report *b, stk_text *out)
 {
     stk_watch_difference d[STK_WATCH_DIFFERENCES];
     int n = stk_watch_compare(a, b, d);
     const stk_watch_difference *main = find_main(d, n);
-    stk_text_add(out, "{\"result\": \"%s\", \"by\": \"%s\", \"differences\": [", find_word(main),
-                 main ? main->name : "");
+    stk_text_add(out, "{\"result\": \"%s\", \"by\": \"%s\"", find_word(main), main ? main->name : "");
+    add_run("before", a, out);
+    add_run("after", b, out);
+    stk_text_add(out, ", \"differences\": [");
     for (int i = 0; i < n; i++) {
         stk_text_add(out, "%s{\"name\": \"%s\", \"before\": %.6g, \"after\": %.6g, ", i ? ", " : "", d[i].name, d[i].a,
                      d[i].b);

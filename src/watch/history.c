@@ -370,6 +370,7 @@ static void add_machine(stk_watch_row *row, const stk_watch_machine *a, const st
     row->psi_memory = rate(a->psi_memory_us, b->psi_memory_us, s) * 1e-6;
     row->machine_cores = b->n_cpus > 0 ? (double)b->n_cpus : NAN;
     row->machine_busy = rate(a->busy_ms, b->busy_ms, s) * 1e-3;
+    row->stolen = rate(a->steal_ms, b->steal_ms, s) * 1e-3;
     row->quota = b->quota_millicores > 0 ? (double)b->quota_millicores / 1000 : NAN;
     row->throttled = 0;
     if (b->quota_millicores > 0) row->throttled = periods > 0 ? rate(a->n_throttled, b->n_throttled, 1) / periods : NAN;

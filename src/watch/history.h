@@ -77,6 +77,7 @@
     X(allowed)   /* cores that the trainer may use */                                                                  \
     X(machine_cores)                                                                                                   \
     X(machine_busy) /* cores */                                                                                        \
+    X(stolen)       /* cores that the host gave to others while they were wanted here */                               \
     X(memory_full)  /* used share of the memory, or of the group's limit */                                            \
     X(limit_hits)   /* a second */                                                                                     \
     X(oom_kills)                                                                                                       \

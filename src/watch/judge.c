@@ -130,6 +130,14 @@ static void sort_accounts(stk_watch_verdict *list, int n)
         }
 }
 
+/* Rules of one name are for one cause, the first of them for a case of it. */
+static bool is_said(const stk_watch_rule *rule, const stk_watch_verdict *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(list[i].rule->name, rule->name)) return true;
+    return false;
+}
+
 int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_WATCH_VERDICTS])
 {
     size_t n_rules;
@@ -137,7 +145,7 @@ int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_
     const stk_watch_rule *rules = stk_watch_rules(&n_rules);
     for (size_t i = 0; i < n_rules && n < STK_WATCH_VERDICTS; i++) {
         if (signals->end_s - signals->begin_s < STK_WATCH_LEAST_S - 0.3 && !rules[i].is_plain_at_once) continue;
-        if (!apply(&rules[i], signals, &out[n])) continue;
+        if (is_said(&rules[i], out, n) || !apply(&rules[i], signals, &out[n])) continue;
         /* What is well is only said where nothing is wrong. */
         if (rules[i].is_healthy && n > 0) continue;
         n++;

@@ -130,8 +130,20 @@ static bool tell_roles(const stk_watch_report *report, stk_watch_tell_line *tell
     return true;
 }
 
+/* In a virtual machine: time that no program here has, and that makes all else longer. */
+static void tell_stolen(const stk_watch_report *report, stk_watch_tell_line *tell, void *user)
+{
+    char line[120];
+    double share = report->signals.value[STK_WATCH_stolen];
+    if (!(share >= 0.03)) return;
+    snprintf(line, sizeof(line),
+             "gives %.0f %% of this virtual machine's cores to others, while they were wanted (steal)", 100 * share);
+    tell(user, "host", line);
+}
+
 bool stk_watch_account_tell(const stk_watch_report *report, stk_watch_tell_line *tell, void *user)
 {
+    tell_stolen(report, tell, user);
     if (!(report->signals.value[STK_WATCH_account] > 0.5)) return true;
     return tell_driver(report, tell, user) && tell_account(report, tell, user) && tell_roles(report, tell, user);
 }

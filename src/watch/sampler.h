@@ -85,6 +85,8 @@ void stk_watch_sampler_close(stk_watch_sampler *sampler);
 enum { STK_WATCH_TEXT = 65536 };
 /* sampler_tree.c: which processes belong to the job. */
 stk_status stk_watch_scan_tree(stk_watch_sampler *sampler);
+/* What the first of them is called, which changes when it becomes another program. */
+stk_status stk_watch_name_first(stk_watch_sampler *sampler);
 /* sampler_process.c: counters of processes and threads. */
 stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow);
 /* sampler_spin.c: whether threads of OpenMP work or wait, and those of JAX and TensorFlow compute or prepare data,
@@ -97,6 +99,8 @@ typedef struct stk_watch_asleep {
     bool is_awake; /* it runs, or could */
 } stk_watch_asleep;
 stk_watch_asleep stk_watch_read_wait(stk_watch_sampler *sampler, int64_t process, int64_t thread);
+/* sampler_process.c: notes that something of a process could not be read, unless it has ended. */
+void stk_watch_miss(stk_watch_sampler *sampler, int64_t process, const char *text);
 /* sampler_words.c: the framework, the file systems of open files. */
 stk_status stk_watch_read_words(stk_watch_sampler *sampler);
 /* sampler_talk.c: which processes of the job are connected with each other. */

@@ -21,11 +21,14 @@ enum {
     MOST_PROCESSES_FAST = 128
 };
 
-/* Notes that something of a process could not be read, unless it has just ended. */
-static void miss(stk_watch_sampler *sampler, int64_t process, const char *text)
+void stk_watch_miss(stk_watch_sampler *sampler, int64_t process, const char *text)
 {
-    if (kill((pid_t)process, 0) == 0 || errno == EPERM)
-        (void)stk_watch_facts_add(&sampler->facts, "missing", "%s", text);
+    char line[1024];
+    stk_watch_stat stat;
+    if (kill((pid_t)process, 0) != 0 && errno != EPERM) return;
+    bool is_known = stk_watch_read(&sampler->config.root, line, sizeof(line), "/proc/%" PRId64 "/stat", process) &&
+                    stk_watch_parse_stat(line, &stat);
+    if (!is_known || stat.state != 'Z') (void)stk_watch_facts_add(&sampler->facts, "missing", "%s", text);
 }
 
 static int64_t read_wait(stk_watch_sampler *sampler, int64_t process, char state)
@@ -70,7 +73,8 @@ static bool read_thread(stk_watch_sampler *sampler, stk_watch_thread *thread, bo
     thread->minor_faults = stat.minor_faults;
     if (!has_time) {
         thread->cpu_us = stat.cpu_ticks * (1000000 / sysconf(_SC_CLK_TCK));
-        miss(sampler, thread->process, "time that threads wait for a core (/proc/PID/schedstat: CONFIG_SCHED_INFO)");
+        stk_watch_miss(sampler, thread->process,
+                       "time that threads wait for a core (/proc/PID/schedstat: CONFIG_SCHED_INFO)");
     }
     return true;
 }
@@ -89,7 +93,7 @@ static stk_status list_threads(stk_watch_sampler *sampler, int64_t process)
     snprintf(path, sizeof(path), "/proc/%" PRId64 "/task", process);
     DIR *folder = stk_watch_is_hidden(&sampler->config.root, path) ? NULL : opendir(path);
     if (!folder) {
-        miss(sampler, process, "threads of processes (/proc/PID/task: the same user)");
+        stk_watch_miss(sampler, process, "threads of processes (/proc/PID/task: the same user)");
         return STK_OK;
     }
     for (struct dirent *entry; (entry = readdir(folder)) && sampler->sample.threads.n < MOST_THREADS;) {
@@ -169,7 +173,7 @@ static void read_io(stk_watch_sampler *sampler, stk_watch_process *process)
     char text[512];
     if (!stk_watch_read_kept(&sampler->keeper, stk_watch_file_key(process->id, 0, STK_WATCH_FILE_IO), text,
                              sizeof(text), "/proc/%" PRId64 "/io", process->id)) {
-        miss(sampler, process->id, "bytes that processes read and write (/proc/PID/io: the same user)");
+        stk_watch_miss(sampler, process->id, "bytes that processes read and write (/proc/PID/io: the same user)");
         return;
     }
     process->asked_kb = stk_watch_parse_key(text, "rchar") / 1024;
@@ -190,7 +194,8 @@ static void read_status(stk_watch_sampler *sampler, stk_watch_process *process)
         process->voluntary = stk_watch_parse_key(text, "voluntary_ctxt_switches");
         process->involuntary = stk_watch_parse_key(text, "nonvoluntary_ctxt_switches");
     } else {
-        miss(sampler, process->id, "memory of processes that is swapped out (/proc/PID/status: the same user)");
+        stk_watch_miss(sampler, process->id,
+                       "memory of processes that is swapped out (/proc/PID/status: the same user)");
     }
     CPU_ZERO(&set);
     process->n_allowed_cpus = sched_getaffinity((pid_t)process->id, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : -1;
@@ -222,7 +227,8 @@ static bool read_process(stk_watch_sampler *sampler, stk_watch_process *process,
     if (!stk_watch_read_kept(&sampler->keeper, stk_watch_file_key(process->id, 0, STK_WATCH_FILE_STAT), text,
                              sizeof(text), "/proc/%" PRId64 "/stat", process->id) ||
         !stk_watch_parse_stat(text, &stat)) {
-        miss(sampler, process->id, "the job's processes (/proc/PID/stat: its user, or root, where /proc hides them)");
+        stk_watch_miss(sampler, process->id,
+                       "the job's processes (/proc/PID/stat: its user, or root, where /proc hides them)");
         return false;
     }
     if (stat.state == 'Z' || stat.state == 'X') return false;

@@ -80,6 +80,17 @@ static stk_status look_at_all(stk_watch_sampler *sampler, bool *grew)
     return status;
 }
 
+stk_status stk_watch_name_first(stk_watch_sampler *sampler)
+{
+    char text[1024];
+    stk_watch_stat stat;
+    long long id = sampler->config.pid;
+    if (id <= 0 || !stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%lld/stat", id) ||
+        !stk_watch_parse_stat(text, &stat))
+        return STK_OK;
+    return stk_watch_facts_add(&sampler->facts, "process", "%lld %s", id, stat.name);
+}
+
 stk_status stk_watch_scan_tree(stk_watch_sampler *sampler)
 {
     stk_status status = STK_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "watch/parse.h"
 #include "watch/sampler.h"
 
@@ -28,8 +29,7 @@ static stk_status read_framework(stk_watch_sampler *sampler, int64_t process)
     if (stk_watch_read(root, maps, MAPS_BYTES, "/proc/%" PRId64 "/maps", process))
         found = stk_watch_parse_framework(maps);
     else
-        (void)stk_watch_facts_add(&sampler->facts, "missing",
-                                  "libraries of processes (/proc/PID/maps: the same user), hence the framework");
+        stk_watch_miss(sampler, process, "libraries of processes (/proc/PID/maps: the same user), hence the framework");
     if (stk_watch_is_python(maps)) (void)stk_watch_facts_add(&sampler->facts, "python", "%" PRId64, process);
     free(maps);
     if (!found) return STK_OK;
@@ -48,10 +48,13 @@ static stk_status read_files(stk_watch_sampler *sampler, int64_t process)
     stk_status status = STK_OK;
     snprintf(path, sizeof(path), "/proc/%" PRId64 "/fd", process);
     DIR *folder = stk_watch_is_hidden(root, path) ? NULL : opendir(path);
-    if (!folder) return stk_watch_facts_add(&sampler->facts, "missing", "open files (/proc/PID/fd: the same user)");
+    if (!folder) {
+        stk_watch_miss(sampler, process, "open files (/proc/PID/fd: the same user)");
+        return STK_OK;
+    }
+    sampler->text[0] = 0;
     if (!stk_watch_read(root, sampler->text, STK_WATCH_TEXT, "/proc/%" PRId64 "/mountinfo", process))
-        status = stk_watch_facts_add(&sampler->facts, "missing",
-                                     "which file systems open files lie on (/proc/PID/mountinfo: the same user)");
+        stk_watch_miss(sampler, process, "which file systems open files lie on (/proc/PID/mountinfo: the same user)");
     stk_watch_process *entry = stk_watch_list_find(&sampler->sample.processes, process);
     struct dirent *file;
     for (int i = 0; status == STK_OK && i < MOST_FILES && (file = readdir(folder)); i++) {
@@ -72,6 +75,7 @@ static stk_status read_files(stk_watch_sampler *sampler, int64_t process)
 stk_status stk_watch_read_words(stk_watch_sampler *sampler)
 {
     const stk_watch_list *list = &sampler->sample.processes;
+    STK_RETURN_IF_ERROR(stk_watch_name_first(sampler));
     for (size_t i = 0; i < list->n && i < MOST_PROCESSES; i++) {
         int64_t id = stk_watch_process_at(&sampler->sample, i)->id;
         stk_status status = read_framework(sampler, id);

@@ -58,6 +58,7 @@
     X(waited, "%", "threads that could run wait for a core %s of that time")                                           \
     X(waiting, "threads", "on average %s wait for a core")                                                             \
     X(contention, "%", "other programs use %s of the machine's cores")                                                 \
+    X(stolen, "%", "the host gives %s of this machine's cores to others")                                              \
     X(throttled, "%", "the control group's CPU quota stops the job in %s of its periods")                              \
     X(quota, "cores", "the quota grants %s")                                                                           \
     X(disk_fill, "%", "those who feed wait for a disk in %s of the device's idle time")                                \

@@ -24,24 +24,44 @@ static size_t after_loading(const stk_watch_history *history, size_t first)
     return i < history->n && history->row[i].at_s < begin_s ? i : first;
 }
 
-/* The mean of the GPU's work over rows a to b, b not included. */
-static double work_of(const stk_watch_row *row, size_t a, size_t b)
+/* A program that ends gives back a part of what it has at once, and tidies up for a second or more, alone on its core:
+ * where the last rows begin in which it has less than before and never as much again. */
+static size_t before_end(const stk_watch_history *history, size_t first, size_t last)
+{
+    const stk_watch_row *row = history->row;
+    size_t end = last;
+    double most = 0, end_s = last > first ? row[last - 1].at_s : 0,
+           most_s = last > first ? fmin(4, 0.2 * (end_s - row[first].at_s)) : 0;
+    for (size_t k = last; k > first + 1 && end_s - row[k - 1].at_s < most_s; k--) {
+        most = fmax(most, row[k - 1].resident_mb);
+        if (most < 0.97 * row[k - 2].resident_mb) end = k - 1;
+    }
+    return end;
+}
+
+static double field(const stk_watch_row *row, size_t offset)
+{
+    return *(const double *)((const char *)row + offset);
+}
+
+/* The mean of work, of the GPU or on cores, over rows a to b, b not included. */
+static double work_of(const stk_watch_row *row, size_t work, size_t a, size_t b)
 {
     double sum = 0, length = 0;
     for (size_t k = a; k < b; k++)
-        if (row[k].gpu_busy >= 0) sum += row[k].gpu_busy * row[k].length_s, length += row[k].length_s;
+        if (field(&row[k], work) >= 0) sum += field(&row[k], work) * row[k].length_s, length += row[k].length_s;
     return length > 0 ? sum / length : 0;
 }
 
-/* How much of rows a to b lies in whole seconds in which the GPU works as much as that. */
-static double share_of_busy_seconds(const stk_watch_row *row, size_t a, size_t b, double level)
+/* How much of rows a to b lies in whole seconds in which there is as much work as that. */
+static double share_of_busy_seconds(const stk_watch_row *row, size_t work, size_t a, size_t b, double level)
 {
     double busy = 0, all = 0;
     for (size_t k = a, from = a; k < b; k++) {
         double length = row[k].at_s - row[from].at_s + row[from].length_s;
         if (length < 1 && k + 1 < b) continue;
         all += length;
-        busy += work_of(row, from, k + 1) >= level ? length : 0;
+        busy += work_of(row, work, from, k + 1) >= level ? length : 0;
         from = k + 1;
     }
     return all > 0 ? busy / all : 0;
@@ -50,15 +70,15 @@ static double share_of_busy_seconds(const stk_watch_row *row, size_t a, size_t b
 /* Where a start ends that may be longer than all that follows: the work before and after it differs most there, is
  * at least twice as much after it, and was neither so before it for long nor less after it, as in jobs that swing.
  * `first` where there is none. Of a long run a start is no more than the first minute. */
-static size_t after_start(const stk_watch_history *history, size_t first, size_t last)
+static size_t after_start(const stk_watch_history *history, size_t work, size_t first, size_t last)
 {
     const stk_watch_row *row = history->row;
     double best = 0, sum = 0, length = 0, all = 0, all_s = 0;
     size_t found = first;
     for (size_t k = first; k < last; k++)
-        if (row[k].gpu_busy >= 0) all += row[k].gpu_busy * row[k].length_s, all_s += row[k].length_s;
+        if (field(&row[k], work) >= 0) all += field(&row[k], work) * row[k].length_s, all_s += row[k].length_s;
     for (size_t k = first; k + 1 < last && row[k].at_s - row[first].at_s < 60; k++) {
-        if (row[k].gpu_busy >= 0) sum += row[k].gpu_busy * row[k].length_s, length += row[k].length_s;
+        if (field(&row[k], work) >= 0) sum += field(&row[k], work) * row[k].length_s, length += row[k].length_s;
         double left_s = all_s - length;
         if (length < 0.5 || left_s < 2) continue;
         double before = sum / length, after = (all - sum) / left_s;
@@ -68,9 +88,9 @@ static size_t after_start(const stk_watch_history *history, size_t first, size_t
         found = k + 1;
     }
     if (found == first) return first;
-    double level = 0.6 * work_of(row, found, last);
-    bool is_clear =
-        share_of_busy_seconds(row, first, found, level) < 0.15 && share_of_busy_seconds(row, found, last, level) > 0.85;
+    double level = 0.6 * work_of(row, work, found, last);
+    bool is_clear = share_of_busy_seconds(row, work, first, found, level) < 0.15 &&
+                    share_of_busy_seconds(row, work, found, last, level) > 0.85;
     return is_clear ? found : first;
 }
 
@@ -114,9 +134,10 @@ stk_watch_span stk_watch_span_find(const stk_watch_history *history, const char 
         while (first < history->n && history->row[first].at_s < skip_s)
             first++;
         if (!s.main_computes) first = after_loading(history, first);
-        last = history->n;
+        last = before_end(history, first, history->n);
+        if (!s.main_computes) first = after_start(history, STK_WATCH_FIELD(cores), first, last);
     } else {
-        first = after_start(history, first, last);
+        first = after_start(history, STK_WATCH_FIELD(gpu_busy), first, last);
         first = after_warm_up(history, first, last);
     }
     /* In the first second of work caches and clocks warm up. */
@@ -127,11 +148,6 @@ stk_watch_span stk_watch_span_find(const stk_watch_history *history, const char 
 }
 
 /* --- means --- */
-
-static double field(const stk_watch_row *row, size_t offset)
-{
-    return *(const double *)((const char *)row + offset);
-}
 
 double stk_watch_mean(const stk_watch_span *s, size_t offset)
 {

@@ -14,7 +14,7 @@ typedef struct stk_watch_span {
 } stk_watch_span;
 
 /* Starting is not training: with a GPU, from the first work on it to the last row on which the job holds it; without,
- * all but the first seconds. framework: as in facts, or NULL. */
+ * all but the first seconds and what comes after its memory is given back. framework: as in facts, or NULL. */
 stk_watch_span stk_watch_span_find(const stk_watch_history *history, const char *framework);
 
 /* How busy the device is in a row: the GPUs in use, or the cores where the job uses no GPU; NaN: not known. Cores that

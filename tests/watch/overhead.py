@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What watching costs the watched: a job on all cores does the same work in stretches of a tenth of a second, and `stoker watch`,
 attached to it, is stopped (SIGSTOP) and let go on in turn. Neighbouring stretches make a pair; the median of their ratios
-counts. Three jobs: with 16 threads that doze besides, with 1,500, and with 300 processes. ./dev doctor-overhead runs it; it goes on
+counts. Four jobs: with 16 threads that doze besides, with 1,500, and with 300 processes; and one whose threads are OpenMP's, which
+are stopped to be asked where they are, most often in the first minute: it is watched anew before that is over. ./dev doctor-overhead runs it; it goes on
 where it stopped, until the medians are known well enough.
 
 usage: overhead.py BUILD [--budget SECONDS] [--within PERCENT] [--again] [--table FILE] [--beside PY-SPY]
@@ -19,7 +20,8 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
 from machine import machine  # noqa: E402: the path comes first
 
 # A line in: one stretch of N rounds; a line out: seconds on the clock, and on cores. Besides there are threads or processes that
@@ -54,19 +56,24 @@ for line in sys.stdin:
 # stopped it reads when it goes on, up to twice as often as it would in the same time otherwise: what is found is rather too much.
 STRETCH_S = 0.1
 # Threads and processes that doze, by the name that a job has.
-CROWDS = {"16 threads": (16, 0), "1,500 threads": (1500, 0), "300 processes": (0, 300)}
+OPENMP = "threads of OpenMP, in the first minute"
+CROWDS = {"16 threads": (16, 0), "1,500 threads": (1500, 0), "300 processes": (0, 300), OPENMP: (0, 0)}
+ANEW_S = 50
 
 
 class Job:
-    def __init__(self, crowd):
-        self.process = subprocess.Popen([sys.executable, "-c", JOB, str(os.cpu_count()), *map(str, CROWDS[crowd])], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, build, crowd):
+        command = [sys.executable, "-c", JOB, str(os.cpu_count()), *map(str, CROWDS[crowd])]
+        if crowd == OPENMP:
+            command = [f"{build}/overhead-job"]
+            subprocess.run(["cc", "-O2", "-fopenmp", f"{HERE}/overhead_job.c", "-o", command[0]], check=True)
+        self.process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self.process.pid
 
     def run(self, n):
         self.process.stdin.write(f"{n}\n")
         self.process.stdin.flush()
-        return [float(word) for word in self.process.stdout.readline().split()]
+        return [float(word) for word in self.process.stdout.readline().split()[:2]]
 
     def end(self):
         self.process.stdin.close()
@@ -150,7 +157,7 @@ def costs(pairs):
 def table(pairs):
     """Of the jobs that have pairs."""
     lines = [f"On all cores of {machine()}:", "",
-             "| The job has besides | Its time on cores while it is watched | Watching takes of one core | Together, of the job's speed | "
+             "| The job has | Its time on cores while it is watched | Watching takes of one core | Together, of the job's speed | "
              "95 % interval | Pairs |", "|---|---:|---:|---:|---:|---:|"]
     for crowd, of in pairs.items():
         if not of:
@@ -176,7 +183,7 @@ class Watched:
         self.build, self.crowd = build, crowd
 
     def __enter__(self):
-        self.job = Job(self.crowd)
+        self.job = Job(self.build, self.crowd)
         self.job.run(10)
         self.watch = subprocess.Popen([f"{self.build}/stoker-watch", "--quiet", "--pid", str(self.job.pid)], stdout=subprocess.DEVNULL,
                                       stderr=subprocess.DEVNULL)
@@ -189,6 +196,16 @@ class Watched:
         self.watch.terminate()
         self.watch.wait()
         self.job.end()
+
+
+def measure_some(build, crowd, of, may_go_on, kept):
+    """Pairs of one job and its watcher."""
+    with Watched(build, crowd) as w:
+        end = time.time() + (ANEW_S if crowd == OPENMP else float("inf"))
+        while time.time() < end and may_go_on():
+            of.append({"machine": machine(), "crowd": crowd, **measure_pair(w.job, w.watch, w.rounds, len(of) % 2 == 0)})
+            kept.write(json.dumps(of[-1]) + "\n")
+            kept.flush()
 
 
 def main():
@@ -214,12 +231,9 @@ def main():
         for crowd, of in pairs.items():
             if is_known(of, args.within):
                 continue
-            with Watched(args.build, crowd) as w:
-                begin = time.time()
-                while time.time() - begin < args.budget and not is_known(of, args.within):
-                    of.append({"machine": machine(), "crowd": crowd, **measure_pair(w.job, w.watch, w.rounds, len(of) % 2 == 0)})
-                    kept.write(json.dumps(of[-1]) + "\n")
-                    kept.flush()
+            begin = time.time()
+            while time.time() - begin < args.budget and not is_known(of, args.within):
+                measure_some(args.build, crowd, of, lambda: time.time() - begin < args.budget and not is_known(of, args.within), kept)
     if not any(pairs.values()):
         sys.exit("no pair was measured: give it a --budget of a few seconds more")
     text = table(pairs)

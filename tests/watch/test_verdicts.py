@@ -102,6 +102,59 @@ ADVICE = [r"num_workers|workers that prepare|instead of threads|num_parallel_cal
 OF_OTHERS = r"OMP_|py-spy|NCCL|DataLoader|torch|tf\.|num_parallel|os\.sched|WebDataset|warm-up"
 
 
+def gains():
+    """What a remedy wins at best is within the range of what its cause may cost; of a cause that it takes away nearly all, so is it told."""
+    n = 0
+    for name in sorted(os.listdir(f"{HERE}/recordings")):
+        for v in watch("--replay", f"{HERE}/recordings/{name}")["verdicts"]:
+            best = max((r["at_best"] for r in v["remedies"]), default=1)
+            low, high = v["gain"]
+            check(best <= high * 1.01, f"{name}, {v['name']}: {best} of {v['gain']}")
+            if v["kind"] == "account" and best > 1 and high < 5:
+                n += 1
+                check(best >= low or best > 0.8 * high, f"{name}, {v['name']}: {best} of {v['gain']}")
+    check(n > 10, f"{n} gains")
+
+
+def stolen():
+    """What a host takes away is said, on a line of its own."""
+    with open(f"{HERE}/recordings/asleep.timer.rec") as f:
+        lines = f.read().splitlines()
+    machine = [i for i, line in enumerate(lines) if line.startswith("M 0")][1:]
+    for i in machine:
+        lines[i] += " 3:400"
+    with open(f"{WORK}/stolen.rec", "w") as f:
+        f.write("\n".join(lines) + "\n")
+    for path, is_told in (f"{HERE}/recordings/asleep.timer.rec", False), (f"{WORK}/stolen.rec", True):
+        text = subprocess.run([f"{BUILD}/stoker-watch", "--replay", path], capture_output=True, text=True).stdout
+        told = re.search(r"^  host +gives (\d+) % of this virtual machine's cores", text, re.M)
+        check(bool(told) == is_told and (not told or 30 <= int(told[1]) <= 50), f"{path}: {text}")
+
+
+STOPPED = """
+import os, select, signal, sys, time
+poll, end = select.poll(), time.time() + 8.5
+if os.fork() == 0:
+    parent = os.getppid()
+    for _ in range(16):
+        time.sleep(0.5)
+        os.kill(parent, signal.SIGSTOP)
+        os.kill(parent, signal.SIGCONT)
+    os._exit(0)
+while time.time() < end:
+    poll.poll(2500)
+os.wait()
+"""
+
+
+def stopped():
+    """A sleep that goes on behind a stop, as a debugger's, is another system call to the kernel, and sleeps for the same reason."""
+    report = watch("--", sys.executable, "-c", STOPPED)
+    check(report["verdicts"] and report["verdicts"][0]["name"] == "asleep" and report["signals"]["by_timer"] > 0.8, f"{report}")
+    check(report["driver"]["name"].startswith("python"), f"{report['driver']}")
+    check(not report["missing"] or all("GPU" in m for m in report["missing"]), f"{report['missing']}")
+
+
 def remedies():
     frameworks = ["", "torch", "tensorflow", "keras", "jax", "stoker"]
     for name in sorted(os.listdir(f"{HERE}/recordings")):
@@ -339,6 +392,9 @@ recordings()
 trust()
 shares()
 accounts()
+gains()
+stolen()
+stopped()
 remedies()
 live_accounts()
 live_roles()

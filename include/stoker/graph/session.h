@@ -4,8 +4,8 @@
  *   session    one device, and the variables of all its steps: what two graphs call alike is one variable
  *   step       one graph, compiled: inputs are set by name, it is run, outputs are read by name
  *
- * The first error of a session is kept: after it calls do nothing, and stk_session_status gives it again. Threads: one
- * at a time for each session.
+ * The first error of a session is kept: after it calls do nothing, and stk_session_status gives it again, until
+ * stk_session_forget. Threads: one at a time for each session.
  */
 #ifndef STOKER_GRAPH_SESSION_H
 #define STOKER_GRAPH_SESSION_H
@@ -25,6 +25,11 @@ typedef struct stk_session_step stk_session_step;
 STK_API stk_session *stk_session_new(const char *device, int n_threads, uint64_t seed);
 STK_API void stk_session_free(stk_session *session); /* its steps, too; accepts NULL */
 STK_API stk_status stk_session_status(const stk_session *session);
+/* Forgets the error that is kept, for callers who have been told of it, so that calls do their work again. A graph that
+ * was refused left nothing behind. A run that fails in what it was given, as by a label that is no class, left all
+ * variables as they were but for batch norms' running statistics; one that fails by its device may have updated some. A
+ * session that could not be opened stays as it is. */
+STK_API void stk_session_forget(stk_session *session);
 
 /* Adds to loss's graph, once a graph, an update of the trainable variables that loss, a float scalar, depends on. only:
  * names or patterns, comma-separated, as stk_param_group's ("generator" is all in that scope); the others stay as they

@@ -62,6 +62,8 @@ def environment(job, work):
     env = {**os.environ, "BENCH_WORK": work}
     if job["around"] in ("monitor", "cache"):
         env[f"GENERATED_{job['around'].upper()}"] = "1"
+    if job.get("tidies"):
+        env["GENERATED_TIDIES"] = "1"
     if job["gpu"]:
         env.update(FAKE_NVML_METER=f"{work}/meter", FAKE_NVML_GPUS=str(job["gpus"]), GENERATED_GPU=job["gpu"],
                    GENERATED_USE=str(job["use"]), GENERATED_START=str(job["start"]))

@@ -403,4 +403,6 @@ for _ in SOURCES[MODE]():
     end = end or time.time() + SECONDS
     step(vary(WORK))
     if time.time() > end:
+        if os.environ.get("GENERATED_TIDIES"):
+            sys.exit()
         os._exit(0)

@@ -498,8 +498,8 @@ static const stk_watch_rule rules[] = {
                 TELL(asked_mbs)},
      .remedy =
          {{"tensorflow",
-           "the profiler (tf.profiler, TensorBoard) says which; if it is data: num_parallel_calls=tf.data.AUTOTUNE "
-           "on every map, prefetch(tf.data.AUTOTUNE) at the end",
+           "stoker watch --stacks says which (with py-spy), or tf.profiler; if it is data: "
+           "num_parallel_calls=tf.data.AUTOTUNE on every map, prefetch(tf.data.AUTOTUNE) at the end",
            0.9, "workers"},
           {"keras",
            "the profiler (TensorBoard's callback) says which; if it is data: num_parallel_calls=tf.data.AUTOTUNE on "

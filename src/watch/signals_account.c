@@ -2,6 +2,7 @@
  * a GPU it is the GPU's, whose idle time is divided by what the driving thread did then; of a stoker run it is what the
  * run says of itself. Where the driving thread waits for others of the job these are followed. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "watch/own.h"
@@ -225,10 +226,27 @@ static void add_balance(const stk_watch_span *s, double runs, double *out)
     }
 }
 
+/* How much of the time the driving thread is in an iterator of tf.data; 0 where its stacks are few or were not asked
+ * for. */
+static double share_in_iterators(const stk_watch_span *s, const stk_watch_facts *facts)
+{
+    enum { LEAST_STACKS = 5 };
+    double begin_s = s->row[0].at_s - s->row[0].length_s, end_s = s->row[s->n - 1].at_s;
+    const char *text;
+    int n = 0, n_inside = 0;
+    for (size_t i = 0; (text = stk_watch_facts_get(facts, "stack", i)); i++) {
+        double at_s = strtod(text, NULL);
+        if (!(at_s >= begin_s) || !(at_s <= end_s)) continue;
+        n++;
+        n_inside += strstr(text, "iterator_ops.py:") != NULL;
+    }
+    return n >= LEAST_STACKS ? (double)n_inside / n : 0;
+}
+
 /* JAX and TensorFlow compute on threads that their first one waits for, where there is no GPU. Threads of the same
- * process that prepare data in Python are told from these by where they are; those of tf.data look alike. What is
- * waited for is divided by how long each takes: those that compute, and other processes, work on all cores at once,
- * and Python's threads in turn. */
+ * process that prepare data in Python are told from these by where they are; those of tf.data look alike, and are told
+ * where stacks of the first thread show that it waits in a data set's iterator. What is waited for is divided by how
+ * long each takes: those that compute, and other processes, work on all cores at once, and Python's threads in turn. */
 static void add_pool(const stk_watch_span *s, const stk_watch_facts *facts, double *out)
 {
     static const char *const names[] = {"jax", "tensorflow", "keras"};
@@ -247,6 +265,10 @@ static void add_pool(const stk_watch_span *s, const stk_watch_facts *facts, doub
     out[STK_WATCH_by_pool] += share * sum;
     out[STK_WATCH_by_thread] = are_many ? 0 : (1 - share) * sum;
     out[STK_WATCH_by_workers] = are_many ? (1 - share) * sum : 0;
+    double mapping = fmin(out[STK_WATCH_by_pool], share_in_iterators(s, facts));
+    are_many = stk_watch_mean(s, FIELD(beside_busy)) > 1.1;
+    out[STK_WATCH_by_pool] -= mapping;
+    out[are_many ? STK_WATCH_by_workers : STK_WATCH_by_thread] += mapping;
 }
 
 /* Compilers as children, or code that is made in the process itself all the time. How much of the work that is cannot

@@ -102,6 +102,14 @@ ADVICE = [r"num_workers|workers that prepare|instead of threads|num_parallel_cal
 OF_OTHERS = r"OMP_|py-spy|NCCL|DataLoader|torch|tf\.|num_parallel|os\.sched|WebDataset|warm-up"
 
 
+def spans():
+    """Of a job that downloads for two seconds first the steps are judged, and of one that takes a second to end."""
+    late = watch("--replay", f"{HERE}/recordings/compute-bound-cpu.download.rec")
+    check(4.6 < late["judged_from_s"] < 5.5, f"after the download: {late['judged_from_s']}")
+    tidies = watch("--replay", f"{HERE}/recordings/compute-bound-cpu.tidies.rec")
+    check(1 < tidies["length_s"] - tidies["judged_to_s"] < 2, f"before its end: {tidies['judged_to_s']} of {tidies['length_s']}")
+
+
 def gains():
     """What a remedy wins at best is within the range of what its cause may cost; of a cause that it takes away nearly all, so is it told."""
     n = 0
@@ -129,6 +137,16 @@ def stolen():
         text = subprocess.run([f"{BUILD}/stoker-watch", "--replay", path], capture_output=True, text=True).stdout
         told = re.search(r"^  host +gives (\d+) % of this virtual machine's cores", text, re.M)
         check(bool(told) == is_told and (not told or 30 <= int(told[1]) <= 50), f"{path}: {text}")
+
+
+def iterators():
+    """That a map of tf.data, in C++, is waited for, and no computing, is told by where the driving thread is."""
+    name, times = "own-threads.tensorflow.rec", [i * 1.7 for i in range(1, 15)]
+    inside = "iterator_get_next (tensorflow/python/ops/gen_dataset_ops.py:3081) < OwnedIterator._next_internal (tensorflow/python/data/ops/iterator_ops.py:776)"
+    for where, wanted in ((inside, ["input-one-thread", "input-cpu"]), ("quick_execute (tensorflow/python/eager/execute.py:53)", ["own-threads"])):
+        report = watch("--replay", retold(name, *(f"stack {t:.2f} {where}" for t in times)))
+        check(report["verdicts"][0]["name"] in wanted, f"{where}: {report['verdicts']}")
+        check(abs(sum(x for key, x in report["signals"].items() if key.startswith("by_")) - 1) < 0.01, f"{where}: {report['signals']}")
 
 
 STOPPED = """
@@ -392,7 +410,9 @@ recordings()
 trust()
 shares()
 accounts()
+spans()
 gains()
+iterators()
 stolen()
 stopped()
 remedies()

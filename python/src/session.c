@@ -42,7 +42,7 @@ static void close_handle(session *self)
 }
 
 /* An exception has told of it: the session goes on. */
-static PyObject *raise(session *self, stk_status status)
+static PyObject *fail_call(session *self, stk_status status)
 {
     (void)core_raise(status, NULL);
     stk_session_forget(self->handle);
@@ -52,7 +52,7 @@ static PyObject *raise(session *self, stk_status status)
 static PyObject *done(session *self, stk_status status)
 {
     self->is_busy = false;
-    if (status != STK_OK) return raise(self, status);
+    if (status != STK_OK) return fail_call(self, status);
     Py_RETURN_NONE;
 }
 
@@ -101,7 +101,7 @@ static PyObject *session_compile(PyObject *object, PyObject *args)
     Py_END_ALLOW_THREADS self->is_busy = false;
     made->handle = handle;
     if (handle) return (PyObject *)made;
-    (void)raise(self, stk_session_status(self->handle));
+    (void)fail_call(self, stk_session_status(self->handle));
     Py_DECREF(made);
     return NULL;
 }
@@ -118,7 +118,7 @@ static PyObject *session_weights(PyObject *object, PyObject *none)
         PyObject *array = status == STK_OK ? core_array_copy(NULL, info.dtype, &info.shape) : NULL;
         if (array) status = stk_session_get_weight(self->handle, info.name, core_array_data(array), info.n_bytes);
         PyObject *item = array && status == STK_OK ? Py_BuildValue("(sO)", info.name, array) : NULL;
-        if (status != STK_OK) (void)raise(self, status);
+        if (status != STK_OK) (void)fail_call(self, status);
         if (!item || PyList_Append(list, item) < 0) Py_CLEAR(list);
         Py_XDECREF(array);
         Py_XDECREF(item);
@@ -296,7 +296,7 @@ static bool run(step *self, core_import *import, int n)
         Py_BEGIN_ALLOW_THREADS status = stk_session_run(self->handle);
         Py_END_ALLOW_THREADS
     }
-    if (status != STK_OK) (void)raise(session_of(self), status);
+    if (status != STK_OK) (void)fail_call(session_of(self), status);
     /* The arrays are the caller's again. */
     for (int i = 0; i < n && stk_session_step_input(self->handle, i, &v) == STK_OK; i++)
         stk_session_input(self->handle, v.name, NULL);

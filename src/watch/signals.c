@@ -297,7 +297,8 @@ static void find_cores(const stk_watch_span *s, double *out)
     out[STK_WATCH_waited] = stk_watch_mean(s, FIELD(waited));
     out[STK_WATCH_contention] =
         fmax(0, stk_watch_mean(s, FIELD(machine_busy)) - out[STK_WATCH_cores]) / out[STK_WATCH_machine_cores];
-    out[STK_WATCH_stolen] = fmin(1, stk_watch_mean(s, FIELD(stolen)) / out[STK_WATCH_machine_cores]);
+    double stolen = stk_watch_mean(s, FIELD(stolen)) / out[STK_WATCH_machine_cores];
+    if (stolen >= 0) out[STK_WATCH_stolen] = fmin(1, stolen);
     out[STK_WATCH_throttled] = stk_watch_mean(s, FIELD(throttled));
     out[STK_WATCH_fed] = stk_watch_mean(s, FIELD(n_fed));
     out[STK_WATCH_shared_threads] = stk_watch_mean(s, FIELD(shared_threads));

@@ -133,9 +133,14 @@ def stolen():
         lines[i] += " 3:400"
     with open(f"{WORK}/stolen.rec", "w") as f:
         f.write("\n".join(lines) + "\n")
+    lines = [re.sub(r" 3:-?\d+", "", line) if line.startswith("M ") else line for line in lines]  # a kernel that does not tell
+    with open(f"{WORK}/untold.rec", "w") as f:
+        f.write("\n".join(lines) + "\n")
+    check("stolen" not in watch("--replay", f"{WORK}/untold.rec")["signals"], "steal that is not known")
     for path, is_told in (f"{HERE}/recordings/asleep.timer.rec", False), (f"{WORK}/stolen.rec", True):
         text = subprocess.run([f"{BUILD}/stoker-watch", "--replay", path], capture_output=True, text=True).stdout
         told = re.search(r"^  host +gives (\d+) % of this virtual machine's cores", text, re.M)
+        check("stolen" in watch("--replay", path)["signals"], f"{path}: it is known")
         check(bool(told) == is_told and (not told or 30 <= int(told[1]) <= 50), f"{path}: {text}")
 
 

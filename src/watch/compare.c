@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 enum { N_PARTS = 20, LEAST_PARTS = 8 };
 
@@ -89,9 +90,17 @@ static const stk_watch_difference *find_main(const stk_watch_difference *d, int 
     return cores;
 }
 
-static const char *find_word(const stk_watch_difference *d)
+/* Cores say nothing of a job that mostly sleeps. */
+static bool sleeps(const stk_watch_report *report)
+{
+    const double *x = report->signals.value;
+    return x[STK_WATCH_account] > 0.5 && x[STK_WATCH_by_compute] + x[STK_WATCH_by_pool] + x[STK_WATCH_by_workers] < 0.5;
+}
+
+static const char *find_word(const stk_watch_report *a, const stk_watch_report *b, const stk_watch_difference *d)
 {
     if (!d || isnan(d->low)) return "unknown";
+    if (d->name[0] == 'c' && (sleeps(a) || sleeps(b))) return "unknown";
     return d->low > 0 ? "better" : d->high < 0 ? "worse" : "no difference shown";
 }
 
@@ -111,7 +120,13 @@ void stk_watch_compare_text(const stk_watch_report *a, const stk_watch_report *b
     stk_text_add(out, "  %-12s %10.1f %10.1f   s\n", "watched", a->length_s, b->length_s);
     stk_text_add(out, "  %-12s %s -> %s\n", "verdict", a->n_verdicts ? a->verdict[0].rule->name : "none",
                  b->n_verdicts ? b->verdict[0].rule->name : "none");
-    stk_text_add(out, "  %-12s %s%s%s\n", "result", find_word(main), main ? ", by " : "", main ? main->name : "");
+    const char *command_a = stk_watch_facts_get(a->facts, "command", 0),
+               *command_b = stk_watch_facts_get(b->facts, "command", 0);
+    if (command_a && command_b && strcmp(command_a, command_b))
+        stk_text_add(out, "  %-12s %s\n", "note", "the commands differ: of two jobs this says nothing");
+    bool is_asleep = main && main->name[0] == 'c' && (sleeps(a) || sleeps(b));
+    stk_text_add(out, "  %-12s %s%s%s%s\n", "result", find_word(a, b, main), main ? ", by " : "",
+                 main ? main->name : "", is_asleep ? ": a job that mostly sleeps needs few" : "");
 }
 
 static void add_run(const char *name, const stk_watch_report *report, stk_text *out)
@@ -130,7 +145,7 @@ void stk_watch_compare_json(const stk_watch_report *a, const stk_watch_report *b
     stk_watch_difference d[STK_WATCH_DIFFERENCES];
     int n = stk_watch_compare(a, b, d);
     const stk_watch_difference *main = find_main(d, n);
-    stk_text_add(out, "{\"result\": \"%s\", \"by\": \"%s\"", find_word(main), main ? main->name : "");
+    stk_text_add(out, "{\"result\": \"%s\", \"by\": \"%s\"", find_word(a, b, main), main ? main->name : "");
     add_run("before", a, out);
     add_run("after", b, out);
     stk_text_add(out, ", \"differences\": [");

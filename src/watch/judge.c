@@ -91,7 +91,8 @@ static bool apply(const stk_watch_rule *rule, const stk_watch_signals *signals, 
         bool is_signal = c->part == STK_WATCH_NEED || c->part == STK_WATCH_AGREE;
         bool is_part = c->signal >= STK_WATCH_by_device && c->signal <= STK_WATCH_by_unknown;
         bool good = c->part == STK_WATCH_TELL
-                        ? !isnan(signals->value[c->signal]) && !(is_part && signals->value[c->signal] < 0.005)
+                        ? !isnan(signals->value[c->signal]) && !(is_part && signals->value[c->signal] < 0.005) &&
+                              !(c->signal == STK_WATCH_net_mbs && signals->value[c->signal] < 0.05)
                         : holds(c, signals);
         if (!good && (c->part == STK_WATCH_GATE || c->part == STK_WATCH_NEED)) return false;
         n_clauses += is_signal && !isnan(signals->value[c->signal]);
@@ -138,6 +139,27 @@ static bool is_said(const stk_watch_rule *rule, const stk_watch_verdict *list, i
     return false;
 }
 
+/* Time is lost once, whatever takes part in that. Parts of the account are of one whole; any other cost may be of the
+ * same time. */
+static void share_out(stk_watch_verdict *list, int n)
+{
+    double of_account = 0, of_others = 0;
+    for (int i = 0; i < n; i++) {
+        stk_watch_verdict *v = &list[i];
+        double before = fmax(of_account, of_others);
+        bool is_counted = false;
+        for (int k = 0; k < i; k++)
+            is_counted = is_counted || list[k].rule->cost == v->rule->cost;
+        v->beyond = NAN;
+        if (isnan(v->cost)) continue;
+        if (is_of_account(v->rule))
+            of_account = fmin(1, of_account + (is_counted ? 0 : v->cost));
+        else
+            of_others = fmax(of_others, v->cost);
+        v->beyond = fmax(of_account, of_others) - before;
+    }
+}
+
 int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_WATCH_VERDICTS])
 {
     size_t n_rules;
@@ -151,12 +173,7 @@ int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_
         n++;
     }
     sort_accounts(out, n);
-    /* Time is lost once, whatever takes part in that. */
-    double counted = 0;
-    for (int i = 0; i < n; i++) {
-        out[i].beyond = isnan(out[i].cost) ? NAN : fmax(0, out[i].cost - counted);
-        counted = fmax(counted, out[i].cost);
-    }
+    share_out(out, n);
     return n;
 }
 

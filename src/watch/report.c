@@ -97,7 +97,9 @@ bool stk_watch_report_cost(const stk_watch_verdict *verdict, char *out, size_t b
         snprintf(range, sizeof(range), "%.1f to more than %d", least, MOST_TOLD);
     else
         snprintf(range, sizeof(range), "%.1f to %.1f", least, most);
-    if (is_all)
+    if (verdict->rule->cost == STK_WATCH_stuck) /* what a job that stands would do else nobody knows */
+        snprintf(out, bytes, "%.0f %% of the time judged", 100 * verdict->cost);
+    else if (is_all)
         snprintf(out, bytes, "%.0f %% of the time judged: without it the job could be %s times as fast",
                  100 * verdict->cost, range);
     else if (verdict->beyond >= 0.02)
@@ -231,6 +233,7 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
              framework ? framework : "", report->signals.begin_s, report->signals.end_s);
     stk_text_add(out, "stoker watch\n");
     add_wrapped(report, out, "watched", line);
+    add_end(report, out);
     add_own(report, out);
     if (report->n_verdicts == 0) {
         snprintf(line, sizeof(line), "%s. The job uses %.1f cores",
@@ -246,7 +249,6 @@ void stk_watch_report_text(const stk_watch_report *report, stk_text *out)
         add_verdict(report, i, out);
     add_energy(report, out);
     add_missing(report, out);
-    add_end(report, out);
     /* Of a moment, starting takes most. */
     if (report->overhead >= 0 && report->length_s > 0.5) {
         snprintf(line, sizeof(line), "%.2f %% of one core", 100 * report->overhead);

@@ -364,10 +364,10 @@ static const stk_watch_rule rules[] = {
      .title = "the job sleeps in a timer: sleep(), a pause between tries, a limited rate",
      .cost = STK_WATCH_by_timer,
      .clause = {NEED(by_timer, '>', 0.2), TELL(by_compute), TELL(gpu_busy)},
-     .remedy = {{"stoker", "find the call: gdb -p PID, then 'thread apply all bt', several times", 0.9, "where"},
-                {"torch", "if a data set sleeps: DataLoader(num_workers=N), whose workers sleep at the same time", 0.7,
+     .remedy = {{"stoker", "find the call: gdb -p PID, then 'thread apply all bt', several times", 0, "where"},
+                {"torch", "if a data set sleeps: more DataLoader workers, which sleep at the same time", 0.7,
                  "workers"},
-                {NULL, "find the call: stoker watch --stacks, with py-spy or gdb installed", 0.9, "where"}},
+                {NULL, "find the call: stoker watch --stacks, with py-spy or gdb installed", 0, "where"}},
      .source = account},
 
     {.name = "waits-for-lock",
@@ -562,6 +562,7 @@ static const stk_watch_rule rules[] = {
                 TELL(spins)},
      .remedy = {{"torch", "torch.set_num_threads(N), larger batches: products of matrices go to all cores", 0,
                  "threads"},
+                {"torch", "if a data set works in the main process: DataLoader(num_workers=N)", 0, "workers"},
                 {NULL, "compute in several threads or processes", 0, "threads"},
                 {"!stoker",
                  "where it is says 'stoker watch --stacks', by py-spy; loops of Python can become calls of NumPy or "

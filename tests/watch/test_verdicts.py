@@ -124,6 +124,17 @@ def gains():
     check(n > 10, f"{n} gains")
 
 
+def compared():
+    """Of a job that mostly sleeps cores tell nothing, and of two jobs nothing does."""
+    def run(*names):
+        paths = [f"{HERE}/recordings/{name}.rec" for name in names]
+        return subprocess.run([f"{BUILD}/stoker-watch", "--compare", *paths], capture_output=True, text=True).stdout
+    asleep, cores = run("asleep.timer", "asleep.timer"), run("compute-bound-cpu.barrier", "compute-bound-cpu.barrier")
+    check("needs few" in asleep and "commands differ" not in asleep, asleep)
+    check("no difference shown" in cores and "needs few" not in cores, cores)
+    check("the commands differ" in run("asleep.timer", "compute-bound-cpu.barrier"), "two jobs")
+
+
 def stolen():
     """What a host takes away is said, on a line of its own."""
     with open(f"{HERE}/recordings/asleep.timer.rec") as f:
@@ -418,6 +429,7 @@ accounts()
 spans()
 gains()
 iterators()
+compared()
 stolen()
 stopped()
 remedies()

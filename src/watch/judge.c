@@ -179,8 +179,10 @@ int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_
 
 void stk_watch_gain_range(const stk_watch_verdict *verdict, double *least, double *most)
 {
-    *least = isnan(verdict->cost) ? 1 : 1 / (1 - fmin(0.98, verdict->least));
-    *most = isnan(verdict->cost) ? 1 : 1 / (1 - fmin(0.98, verdict->most));
+    /* What a job that stands would do else nobody knows. */
+    bool is_known = !isnan(verdict->cost) && verdict->rule->cost != STK_WATCH_stuck;
+    *least = is_known ? 1 / (1 - fmin(0.98, verdict->least)) : 1;
+    *most = is_known ? 1 / (1 - fmin(0.98, verdict->most)) : 1;
 }
 
 double stk_watch_gain(const stk_watch_verdict *verdict, const stk_watch_remedy *remedy)

@@ -97,7 +97,7 @@ bool stk_watch_report_cost(const stk_watch_verdict *verdict, char *out, size_t b
         snprintf(range, sizeof(range), "%.1f to more than %d", least, MOST_TOLD);
     else
         snprintf(range, sizeof(range), "%.1f to %.1f", least, most);
-    if (verdict->rule->cost == STK_WATCH_stuck) /* what a job that stands would do else nobody knows */
+    if (!(most > 1))
         snprintf(out, bytes, "%.0f %% of the time judged", 100 * verdict->cost);
     else if (is_all)
         snprintf(out, bytes, "%.0f %% of the time judged: without it the job could be %s times as fast",

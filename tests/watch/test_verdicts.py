@@ -111,17 +111,23 @@ def spans():
 
 
 def gains():
-    """What a remedy wins at best is within the range of what its cause may cost; of a cause that it takes away nearly all, so is it told."""
-    n = 0
+    """What a remedy wins at best is within the range of what its cause may cost; of a cause that it takes away nearly all, so is it told.
+    A hang has none; and parts of one account, of which each is a cause, are no two names of the same time."""
+    n = n_parts = 0
     for name in sorted(os.listdir(f"{HERE}/recordings")):
-        for v in watch("--replay", f"{HERE}/recordings/{name}")["verdicts"]:
+        verdicts = watch("--replay", f"{HERE}/recordings/{name}")["verdicts"]
+        if len(verdicts) > 1 and all(v["kind"] == "account" for v in verdicts):
+            n_parts += 1
+            check(all(abs(v["share"] - v["alone"]) < 0.01 for v in verdicts), f"{name}: {verdicts}")
+        for v in verdicts:
+            check(v["name"] != "hang" or v["gain"] == [1, 1], f"{name}: {v}")
             best = max((r["at_best"] for r in v["remedies"]), default=1)
             low, high = v["gain"]
             check(best <= high * 1.01, f"{name}, {v['name']}: {best} of {v['gain']}")
             if v["kind"] == "account" and best > 1 and high < 5:
                 n += 1
                 check(best >= low or best > 0.8 * high, f"{name}, {v['name']}: {best} of {v['gain']}")
-    check(n > 10, f"{n} gains")
+    check(n > 10 and n_parts > 0, f"{n} gains, {n_parts} accounts of several causes")
 
 
 def compared():

@@ -88,8 +88,11 @@ def keys():
         os.write(master, b"k1\r")
         until(rb"no process '1' in this job")
         for _ in range(100):
-            with open(f"/proc/{number}/stat") if os.path.exists(f"/proc/{number}/stat") else open(os.devnull) as f:
-                state = f.read().rpartition(") ")[2][:1]
+            try:
+                with open(f"/proc/{number}/stat") as f:
+                    state = f.read().rpartition(") ")[2][:1]
+            except OSError:  # It is gone, perhaps between open() and read().
+                state = ""
             if state in ("", "Z"):
                 break
             time.sleep(0.1)

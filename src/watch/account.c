@@ -26,7 +26,8 @@ static double share_of(int64_t before, int64_t now, double length_s)
     return before < 0 || now < before ? 0 : fmin(1, (double)(now - before) * 1e-6 / length_s);
 }
 
-/* Condition variables that more than one thread has waited for with a limit, as Python's threads do for their lock. */
+/* Condition variables that more than one thread has waited for with a limit, as Python's threads do for their lock:
+ * where it is not known to be that. */
 static bool is_shared_word(stk_watch_history *history, const stk_watch_thread *thread)
 {
     for (int i = 0; i < STK_WATCH_WORDS; i++) {
@@ -41,6 +42,11 @@ static bool is_shared_word(stk_watch_history *history, const stk_watch_thread *t
     return false;
 }
 
+static bool takes_turns(stk_watch_history *history, const stk_watch_thread *thread)
+{
+    return thread->at_gil == 1 || (thread->word >= 0 && is_shared_word(history, thread));
+}
+
 static void add_beside(stk_watch_history *history, stk_watch_row *row, const stk_watch_thread *t,
                        const stk_watch_thread *old, bool is_of_driver)
 {
@@ -53,7 +59,7 @@ static void add_beside(stk_watch_history *history, stk_watch_row *row, const stk
         row->beside_feeds += (runs + ready) * fmax(0, fmin(1, (double)t->n_feeds / (double)t->n_looks));
     row->beside_top = fmax(row->beside_top, runs);
     /* Locks show up in a thread that works when it has them. */
-    if (t->word >= 0 && is_of_driver && is_shared_word(history, t)) row->turns = 1;
+    if (is_of_driver && takes_turns(history, t)) row->turns = 1;
     if (t->is_asleep != 1) return;
     if (t->wait == STK_WATCH_WAIT_NET) row->beside_net = 1;
     if (t->wait == STK_WATCH_WAIT_DISK) row->beside_disk = 1;
@@ -66,6 +72,7 @@ static void clear(stk_watch_row *row)
 {
     row->outside = row->beside_busy = row->beside_top = row->beside_net = row->beside_disk = row->beside_timer = 0;
     row->beside_file_lock = row->beside_ready = row->beside_own = row->beside_remote = row->turns = 0;
+    row->at_gil = 0;
     row->beside_feeds = 0;
     row->n_fed = 0;
     stk_watch_roles_clear(row);
@@ -83,7 +90,8 @@ void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const
     clear(row);
     if (is_asleep && wait == STK_WATCH_WAIT_PIPE_IN) row->outside = main->peer == 0;
     stk_watch_roles_add(history, row, now, main, before, driver);
-    if (main->word >= 0 && is_shared_word(history, main)) row->turns = 1;
+    if (takes_turns(history, main)) row->turns = 1;
+    row->at_gil = main->at_gil == 1;
     for (size_t i = 0; i < now->threads.n; i++) {
         const stk_watch_thread *t = stk_watch_thread_at(now, i),
                                *old = stk_watch_list_find(&history->last.threads, t->id);

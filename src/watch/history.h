@@ -63,6 +63,7 @@
     X(beside_timer)                                                                                                    \
     X(beside_file_lock)                                                                                                \
     X(turns)       /* 1: threads wait for a lock that they take turns at */                                            \
+    X(at_gil)      /* 1: the driving thread waits for Python's lock */                                                 \
     X(n_fed)       /* children of the driver that have worked */                                                       \
     X(unseen)      /* cores of children too short-lived to be seen */                                                  \
     X(huge_faults) /* pages of 2 MB a second, whole machine */                                                         \

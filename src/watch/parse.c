@@ -401,6 +401,39 @@ int stk_watch_parse_feeding(const char *maps, stk_watch_code *out, int most)
     return is_meant ? parse_code(maps, is_feeding, out, most) : 0;
 }
 
+static bool is_interpreter(const char *file, size_t n)
+{
+    return n > 7 && (!strncmp(file, "libpython", 9) || !strncmp(file, "python3", 7));
+}
+
+bool stk_watch_parse_interpreter(const char *maps, stk_watch_code *out)
+{
+    enum { MOST_ZEROS = 1 << 20 };
+    size_t length;
+    stk_watch_code last = {0, 0}; /* what has just been seen of it; what is zero at first follows without a name */
+    *out = last;
+    for (const char *line = maps; *line; line += length + (line[length] == '\n')) {
+        length = strcspn(line, "\n");
+        const char *file = memrchr(line, '/', length);
+        uint64_t begin, end;
+        char may_write;
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%c", &begin, &end, &may_write) != 3) continue;
+        bool is_named = memchr(line, '/', length) || memchr(line, '[', length);
+        bool is_own = file && is_interpreter(file + 1, length - (size_t)(file + 1 - line));
+        bool goes_on = (is_own || !is_named) && begin == last.end;
+        if (may_write != 'w' || (!is_own && !goes_on)) {
+            last = (stk_watch_code){0, 0};
+            continue;
+        }
+        /* What has no name and lies behind that may be more than its own. */
+        if (!is_own && end - begin > MOST_ZEROS) end = begin + MOST_ZEROS;
+        last = (stk_watch_code){goes_on ? last.begin : begin, end};
+        /* A small program may load the library, which has the most. */
+        if (last.end - last.begin > out->end - out->begin) *out = last;
+    }
+    return out->end > out->begin;
+}
+
 /* --- NCCL --- */
 
 int64_t stk_watch_parse_ras(const char *text)

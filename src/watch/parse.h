@@ -86,6 +86,9 @@ int stk_watch_parse_openmp(const char *maps, stk_watch_code *out, int most);
 /* Likewise, in a process of JAX or TensorFlow, the code that does not compute for them: Python's interpreter, extension
  * modules and libraries that are not theirs. */
 int stk_watch_parse_feeding(const char *maps, stk_watch_code *out, int most);
+/* Where the data of Python's interpreter lie, which its lock is a part of: of the library, or of a program that has it
+ * in itself. False: there is none. */
+bool stk_watch_parse_interpreter(const char *maps, stk_watch_code *out);
 
 /* NCCL's answer to VERBOSE STATUS (docs of NCCL 2.24, RAS): the rank that lags behind the others, -1 where none does
  * or nothing is said. */

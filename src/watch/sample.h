@@ -122,7 +122,8 @@
  * or 0, at this sample; -1: it was not looked at. peer: a process of the job that has the other end of the pipe that it
  * waits for; 0: none has; -1: not known. word: where the lock lies that it waits for with a limit, or -1. n_looks: how
  * often it was asked where it is in its program while it ran, n_spins: how often that was where OpenMP waits, and
- * n_feeds: how often, in a process of JAX or TensorFlow, in code that is not the framework's. */
+ * n_feeds: how often, in a process of JAX or TensorFlow, in code that is not the framework's. at_gil: 1: that lock is
+ * the one of its Python's interpreter (GIL). */
 #define STK_WATCH_THREAD_FIELDS(X)                                                                                     \
     X(process)                                                                                                         \
     X(state)                                                                                                           \
@@ -137,7 +138,8 @@
     X(word)                                                                                                            \
     X(n_looks)                                                                                                         \
     X(n_spins)                                                                                                         \
-    X(n_feeds)
+    X(n_feeds)                                                                                                         \
+    X(at_gil)
 
 /* What a sleeping thread waits for, as far as the kernel tells. */
 typedef enum stk_watch_wait {

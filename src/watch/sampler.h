@@ -32,6 +32,13 @@ typedef struct stk_watch_seen_file {
 } stk_watch_seen_file;
 enum { STK_WATCH_SEEN_FILES = 64 };
 
+/* Where the data of a process's Python lie; end 0: it has none, as far as was seen then. */
+typedef struct stk_watch_interpreter {
+    int64_t process, at_us;
+    uint64_t begin, end;
+} stk_watch_interpreter;
+enum { STK_WATCH_INTERPRETERS = 64 };
+
 /* Where OpenMP's code lies in a process whose threads are asked where they are, and Python's with what feeds a
  * framework (sampler_spin.c). */
 enum { STK_WATCH_CODES = 4, STK_WATCH_FEEDING_CODES = 512 };
@@ -62,6 +69,7 @@ typedef struct stk_watch_sampler {
     int64_t group_us;   /* when the control group was looked up */
     char groups[1024], group_folder[2][1024];
     stk_watch_seen_file seen_file[STK_WATCH_SEEN_FILES];
+    stk_watch_interpreter interpreter[STK_WATCH_INTERPRETERS];
     stk_watch_spin spin;
     int ras_fd; /* of a talk with NCCL's service, or -1 */
     bool ras_asked;
@@ -93,9 +101,9 @@ stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow);
  * asked now and then, and the end of that. */
 void stk_watch_read_spins(stk_watch_sampler *sampler);
 void stk_watch_end_spins(stk_watch_sampler *sampler);
-/* sampler_wait.c: what a thread sleeps for; peer and word as in stk_watch_thread. */
+/* sampler_wait.c: what a thread sleeps for; peer, word and at_gil as in stk_watch_thread. */
 typedef struct stk_watch_asleep {
-    int64_t wait, peer, word;
+    int64_t wait, peer, word, at_gil;
     bool is_awake; /* it runs, or could */
 } stk_watch_asleep;
 stk_watch_asleep stk_watch_read_wait(stk_watch_sampler *sampler, int64_t process, int64_t thread);

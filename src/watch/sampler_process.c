@@ -131,6 +131,7 @@ static void look_at_thread(stk_watch_sampler *sampler, stk_watch_thread *thread)
     thread->wait = asleep.wait;
     thread->peer = asleep.peer;
     thread->word = asleep.word;
+    thread->at_gil = asleep.at_gil;
     if (asleep.wait == STK_WATCH_WAIT_UNKNOWN && thread->state == 'D') thread->wait = STK_WATCH_WAIT_DISK;
 }
 
@@ -159,7 +160,7 @@ static void read_threads(stk_watch_sampler *sampler, bool is_slow)
         bool was_active = thread->is_active == 1;
         if (is_slow) thread->is_active = thread->cpu_us > before_us + 1000;
         thread->wait = STK_WATCH_WAIT_UNKNOWN;
-        thread->is_asleep = thread->peer = thread->word = -1;
+        thread->is_asleep = thread->peer = thread->word = thread->at_gil = -1;
         /* Where there are few, those that only sleep tell, too. */
         bool is_looked_at = is_main || was_active || thread->state == 'D' || threads->n <= MOST_WAITS;
         if (is_looked_at && n_waits++ < MOST_WAITS) look_at_thread(sampler, thread);

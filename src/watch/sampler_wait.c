@@ -195,6 +195,25 @@ static bool is_remote_file(stk_watch_sampler *sampler, int64_t process, int64_t 
            stk_watch_parse_mount(sampler->text, path, type, point) && stk_watch_is_remote(type);
 }
 
+/* Whether a lock is a part of Python's own data. Of those only the GIL is waited for with a limit (CPython's
+ * Python/ceval_gil.c, take_gil). A process's map is read once, and now and then where it has no Python. */
+static bool is_of_interpreter(stk_watch_sampler *sampler, int64_t process, uint64_t address)
+{
+    enum { MAPS_BYTES = 4 << 20, KEEP_US = 30000000 };
+    stk_watch_interpreter *known = &sampler->interpreter[(uint64_t)process % STK_WATCH_INTERPRETERS];
+    int64_t now = sampler->sample.time_us;
+    bool is_new = known->at_us == 0 || now - known->at_us > KEEP_US;
+    if (is_new && (known->process != process || known->end == 0)) {
+        char *maps = malloc(MAPS_BYTES);
+        stk_watch_code data = {0, 0};
+        if (maps && stk_watch_read(&sampler->config.root, maps, MAPS_BYTES, "/proc/%" PRId64 "/maps", process))
+            (void)stk_watch_parse_interpreter(maps, &data);
+        free(maps);
+        *known = (stk_watch_interpreter){process, now, data.begin, data.end};
+    }
+    return known->process == process && known->begin <= address && address < known->end;
+}
+
 static void refine(stk_watch_sampler *sampler, int64_t process, const stk_watch_call *call, stk_watch_asleep *out)
 {
     bool on_disk = out->wait == STK_WATCH_WAIT_DISK;
@@ -222,7 +241,10 @@ static void refine(stk_watch_sampler *sampler, int64_t process, const stk_watch_
     else if (kind == CALL_LOCK) {
         out->wait = STK_WATCH_WAIT_LOCK;
         /* A wait with a limit; the parts of a condition variable lie in one line of memory. */
-        if (call->argument[3] != 0) out->word = call->argument[0] >> 6;
+        if (call->argument[3] != 0) {
+            out->word = call->argument[0] >> 6;
+            out->at_gil = is_of_interpreter(sampler, process, (uint64_t)call->argument[0]);
+        }
     } else if (out->wait == STK_WATCH_WAIT_UNKNOWN || out->wait == STK_WATCH_WAIT_PEER)
         out->wait = calls[i].wait;
 }
@@ -230,7 +252,7 @@ static void refine(stk_watch_sampler *sampler, int64_t process, const stk_watch_
 stk_watch_asleep stk_watch_read_wait(stk_watch_sampler *sampler, int64_t process, int64_t thread)
 {
     char text[256];
-    stk_watch_asleep out = {STK_WATCH_WAIT_UNKNOWN, -1, -1, false};
+    stk_watch_asleep out = {STK_WATCH_WAIT_UNKNOWN, -1, -1, -1, false};
     stk_watch_call call;
     int64_t key = stk_watch_file_key(process, thread, STK_WATCH_FILE_WCHAN);
     if (!stk_watch_read_kept(&sampler->keeper, key, text, sizeof(text), "/proc/%" PRId64 "/task/%" PRId64 "/wchan",

@@ -199,8 +199,13 @@ static void add_states(const stk_watch_span *s, const double x[STATES], double w
     out[STK_WATCH_by_file_lock] += x[FILE_LOCK];
     out[STK_WATCH_by_outside] += outside;
     out[is_storm ? STK_WATCH_by_children : STK_WATCH_by_unknown] += x[CHILD];
+    /* Of what it sleeps for locks: Python's own. */
+    double at_gil =
+        x[LOCK] > 0 ? fmin(1, stk_watch_mean(s, FIELD(at_gil)) / stk_watch_mean(s, DRIVER(LOCK))) * x[LOCK] : 0;
+    out[STK_WATCH_by_turns] += at_gil;
     /* Asleep for whom cannot be seen: for those of the job who do something that takes time. */
-    double passive = x[PIPE] + x[LOCK] - outside, unseen = x[OTHER] + x[DEVICE], runs = whole > 0 ? x[WORK] / whole : 0;
+    double passive = x[PIPE] + x[LOCK] - outside - at_gil, unseen = x[OTHER] + x[DEVICE],
+           runs = whole > 0 ? x[WORK] / whole : 0;
     if (find_cause(s, passive + unseen, runs, whole) == STK_WATCH_by_timer)
         out[STK_WATCH_by_unknown] += unseen;
     else

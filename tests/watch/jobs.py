@@ -347,10 +347,13 @@ def checkpoints():
             gpu.begin(copied=COPIED)
             time.sleep(0.03)
         gpu.end()
+        # As much as the disk takes a part of the time for, however fast it is.
         with open(WORK + "/checkpoint", "wb") as f:
-            f.write(state)
-            f.flush()
-            os.fsync(f.fileno())
+            for _ in until(0.2 + 0.1 * X):
+                f.seek(0)
+                f.write(state)
+                f.flush()
+                os.fsync(f.fileno())
 
 
 def recompiles():

@@ -179,6 +179,17 @@ static void test_words(void **state)
     assert_int_equal(stk_watch_parse_feeding(maps, code, 2), 2);
     assert_true(code[0].begin == 0x10 && code[0].end == 0x20 && code[1].begin == 0x60 && code[1].end == 0x70);
     assert_int_equal(stk_watch_parse_feeding(maps, code, 1), 1);
+    /* A small program with a library, which has what follows it without a name. */
+    maps = "1000-3000 rw-p 0 0 0 /usr/bin/python3.13\n3000-4000 rw-p 0 0 0 [heap]\n"
+           "8000-9000 r--p 0 0 0 /usr/lib/libpython3.13.so.1.0\n9000-b000 rw-p 0 0 0 /usr/lib/libpython3.13.so.1.0\n"
+           "b000-d000 rw-p 0 0 0 \nd000-ff000 rw-p 0 0 0 /usr/lib/python3/numpy.so\n";
+    assert_true(stk_watch_parse_interpreter(maps, code) && code[0].begin == 0x9000 && code[0].end == 0xd000);
+    maps = "1000-2000 rw-p 0 0 0 /usr/bin/python3.11\n2000-9002000 rw-p 0 0 0\n9003000-a000000 rw-p 0 0 0\n";
+    assert_true(stk_watch_parse_interpreter(maps, code) && code[0].begin == 0x1000 && code[0].end == 0x102000);
+    maps = "1000-2000 r-xp 0 0 0 /usr/bin/python3.11\n2000-3000 rw-p 0 0 0\n5000-6000 rw-p 0 0 0 /x/libpython\n";
+    assert_true(stk_watch_parse_interpreter(maps, code) && code[0].begin == 0x5000); /* as "libpython.so" */
+    assert_false(stk_watch_parse_interpreter("1000-2000 rw-p 0 0 0 /usr/lib/python3/x.so\n", code));
+    assert_false(stk_watch_parse_interpreter("", code));
     assert_int_equal(stk_watch_parse_ras("#0-0 MISMATCH\n  26 ranks have launched up to operation 6650\n"
                                          "  1 rank has launched up to operation 6649:\n  Rank 3 -- GPU 0 managed by\n"),
                      3);

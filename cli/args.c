@@ -47,6 +47,8 @@ const char *cli_nearest(const char *word, const char *const *names, int n)
     return best;
 }
 
+char cli_joint = ' ';
+
 int cli_usage(const cli_verb *verb, const char *format, ...)
 {
     char text[8192];
@@ -54,7 +56,7 @@ int cli_usage(const cli_verb *verb, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    cli_error("%s; see: stoker %s%s--help", text, verb ? verb->name : "", verb ? " " : "");
+    cli_error("%s; see: stoker%c%s%s--help", text, verb ? cli_joint : ' ', verb ? verb->name : "", verb ? " " : "");
     return CLI_USAGE;
 }
 
@@ -86,12 +88,24 @@ void cli_put_wrapped(const char *text, int at, int indent)
     printf("\n");
 }
 
+/* The text with "stoker VERB" as this program is called. */
+static char *as_called(const cli_verb *verb)
+{
+    char called[64], *text = strdup(verb->about);
+    int n = snprintf(called, sizeof(called), "stoker %s", verb->name);
+    for (char *p = text; p && (p = strstr(p, called)); p += n)
+        p[strlen("stoker")] = cli_joint;
+    return text;
+}
+
 void cli_help(const cli_verb *verb)
 {
+    char *about = as_called(verb);
     const int column = cli_width(stdout, 100) < 70 ? 10 : 23;
-    cli_put_wrapped(verb->usage, printf("usage: stoker %s ", verb->name), 9);
+    cli_put_wrapped(verb->usage, printf("usage: stoker%c%s ", cli_joint, verb->name), 9);
     printf("\n");
-    cli_put_wrapped(verb->about, 0, 0);
+    cli_put_wrapped(about ? about : verb->about, 0, 0);
+    free(about);
     if (verb->options[0].name) printf("\n");
     for (const cli_option *option = verb->options; option->name; option++) {
         int at = printf("  %s%s%s", option->name, option->value ? " " : "", option->value ? option->value : "");

@@ -67,6 +67,8 @@ const char *cli_value(const cli_args *args, const char *name);
 /* A whole number from least to most; default_value when not given. False: a message is out. */
 bool cli_number(const cli_args *args, const char *name, int64_t least, int64_t most, int64_t default_value,
                 int64_t *out);
+/* What stands between "stoker" and a verb: ' ', or '-' in a program of that verb alone. */
+extern char cli_joint;
 /* Prints "stoker: ..." and returns CLI_USAGE. */
 int cli_usage(const cli_verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints the library's error and returns CLI_FAILED. */

@@ -6,6 +6,7 @@
 int main(int argc, char **argv)
 {
     cli_settle_descriptors();
+    cli_joint = '-';
     if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))) {
         printf("stoker-watch %s\n", stk_version());
         return cli_finish_output(NULL, CLI_OK);

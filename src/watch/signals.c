@@ -36,7 +36,10 @@ void stk_watch_signal_tell(const stk_watch_signals *signals, stk_watch_signal si
     if (signal == STK_WATCH_idle && signals->idle_by_run)
         text = "by the run's own record %s of all its time is not computing";
     const char *at = strstr(text, "%s");
-    if (!strcmp(unit, "%"))
+    if (isnan(value))
+        snprintf(number, sizeof(number), "N%s%s", unit[0] && unit[0] != '/' ? " " : "",
+                 !strcmp(unit, "/s") ? " a second" : unit);
+    else if (!strcmp(unit, "%"))
         snprintf(number, sizeof(number), "%.0f %%", 100 * value);
     else
         snprintf(number, sizeof(number), "%.*f%s%s", fabs(value) >= 10 || value == floor(value) ? 0 : 1, value,

@@ -144,7 +144,7 @@ typedef struct stk_watch_signals {
 
 const char *stk_watch_signal_name(stk_watch_signal signal);
 const char *stk_watch_signal_unit(stk_watch_signal signal);
-/* Its sentence with its value into out. */
+/* Its sentence with its value into out, with "N" for one that is NaN. */
 enum { STK_WATCH_SENTENCE = 160 };
 void stk_watch_signal_tell(const stk_watch_signals *signals, stk_watch_signal signal, char out[STK_WATCH_SENTENCE]);
 

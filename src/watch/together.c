@@ -255,7 +255,9 @@ void stk_watch_together_judge(stk_watch_member *member, const char *const *path,
     part_names(member, path, n);
     out->are_apart = find_apart(member, n);
     double waits = least_of(out, offsetof(stk_watch_member, waits));
-    if (!out->are_apart && find_ended(out)) {
+    if (out->are_apart) {
+        out->joint = are_same(out) ? STK_WATCH_JOINT_SAME : STK_WATCH_JOINT_MIXED;
+    } else if (find_ended(out)) {
         out->joint = STK_WATCH_JOINT_ENDED;
     } else if (find_hang(out)) {
         out->joint = STK_WATCH_JOINT_HANG;
@@ -278,7 +280,7 @@ static const struct {
     {"hang", "most hang, and wait for what does not"},
     {"straggler", "the others wait for it in each step"},
     {"communication", "all wait: for each other, or for the network between them"},
-    {"same", "all have the same verdict, and none holds the others back"},
+    {"same", "all have the same verdict, and none is seen to hold the others back"},
     {"mixed", "verdicts differ, and none is seen to hold the others back"},
 };
 

@@ -64,7 +64,11 @@ def messages():
         refused(["watch", option, "none/x", "--", "touch", "begun"], 1, "cannot write 'none/x'")
         check(not os.path.exists("begun"), f"{option} is looked at before the command starts")
     accepted(["watch", "--help"], "stoker watch -- python train.py")
-    accepted(["watch", "--signals"], "gpu_busy")
+    text = subprocess.run([f"{STOKER}-watch", "--help"], capture_output=True, text=True).stdout
+    check("usage: stoker-watch [" in text and "  stoker-watch --pid 4711" in text and "stoker watch" not in text, f"the program alone has its own name: {text}")
+    check("see: stoker-watch --help" in subprocess.run([f"{STOKER}-watch", "--pidd"], capture_output=True, text=True).stderr, "in messages, too")
+    text = accepted(["watch", "--signals"], "gpu_busy").stdout
+    check("idle N % of" in text and not re.search(r"\b0\b|nan", text), f"a signal's sentence has no number: {text}")
     listed = {line.split()[0] for line in accepted(["watch", "--signals"]).stdout.splitlines() if line[2:3] != " "}
     examples = set(re.findall(r"'(\w+)[<>]\d+'", run("watch", "--help").stdout))
     check(examples and examples <= listed, f"what the help asserts is listed: {examples - listed}")
@@ -77,7 +81,8 @@ def exit_codes():
     check(watch("--", "sh", "-c", "exit 7").returncode == 7, "the command's exit code is passed through")
     done = watch("--", "sh", "-c", "kill -9 $$")
     check(done.returncode == 137 and "killed by signal 9" in done.stderr, f"a signal becomes 128 and its number: {done.stderr!r}")
-    check("exit code 3" in watch("--", "sh", "-c", "exit 3").stderr, "an exit code is told")
+    text = watch("--", "sh", "-c", "exit 3").stderr
+    check(re.search(r"\n  watched [^\n]*(\n {12}[^\n]*)*\n  ended +exit code 3", text), f"an exit code is told, before what is made of it: {text}")
     check(report("--record", "killed.rec", "--", "sh", "-c", "kill -9 $$")["signal"] == 9, "in JSON, too")
     check("killed by signal 9 (SIGKILL)" in watch("--replay", "killed.rec").stdout, "and in a replay")
     done = watch("--record", "itself.rec", "--html", "itself.html", "--", "sh", "-c", "exit 130")

@@ -63,6 +63,7 @@ def trust():
         for v in watch("--replay", f"{HERE}/recordings/{name}")["verdicts"]:
             n += 1
             check(abs(v["confidence"] - fit.confidence(tables[v["kind"]], v["strength"])) < 0.02, f"{name}: {v}")
+            check("brings 0 MB/s" not in str(v["evidence"]), f"{name}: what the network does not bring is no evidence: {v}")
     check(n > 40, f"{n} verdicts")
 
 

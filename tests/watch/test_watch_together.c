@@ -147,11 +147,15 @@ static void test_end(void **state)
     assert_int_equal(stk_watch_facts_add(&facts[2], "signal", "9"), STK_OK);
     expect(MOST, STK_WATCH_JOINT_ENDED, 2);
     assert_non_null(strstr(together.evidence[0], "SIGKILL"));
-    /* Runs of two days tell nothing of who ended first. */
+    /* Runs of two days tell nothing of who ended first or waits for whom. */
     stk_watch_facts_free(&facts[0]);
     set_time(0, 1e9 + 86400, 10);
     expect(MOST, STK_WATCH_JOINT_SAME, -1);
     assert_true(together.are_apart);
+    for (int i = 0; i < MOST; i++)
+        set_waits(i, i == 1 ? 0.05 : 0.7);
+    expect(MOST, STK_WATCH_JOINT_SAME, -1);
+    assert_int_equal(together.n_evidence, 0);
 }
 
 static void test_names(void **state)

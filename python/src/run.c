@@ -486,7 +486,19 @@ static PyObject *core_report(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *core_reference(PyObject *module, PyObject *unused)
+{
+    char *text = NULL;
+    (void)module, (void)unused;
+    stk_status status = stk_recipe_reference(&text);
+    if (status != STK_OK) return core_raise(status, NULL);
+    PyObject *out = PyUnicode_FromString(text);
+    free(text);
+    return out;
+}
+
 static PyMethodDef functions[] = {{"run_open", core_run_open, METH_VARARGS, open_doc},
+                                  {"reference", core_reference, METH_NOARGS, NULL},
                                   {"load_tensors", core_load_tensors, METH_VARARGS, NULL},
                                   {"save_tensors", core_save_tensors, METH_VARARGS, NULL},
                                   {"export", core_export, METH_VARARGS, NULL},

@@ -5,6 +5,7 @@
     {'sgd': {'lr': 0.1, 'momentum': 0.9}}
 """
 
+from ._names import Names
 from .dataset import _text
 from .graph import Value, _need_training, maximum
 
@@ -17,24 +18,19 @@ def _words(kind, name, value, keys):
     return {name: keys} if keys else name
 
 
-class _Names:
-    """Attributes are functions, by the names of recipes; docs/recipe.md has all of them with their keys."""
+class _Names(Names):
+    """Attributes are functions, by the names of recipes; docs/recipe.md has all of them with their keys, and help() of each."""
 
-    def __init__(self, kind, call, text):
-        self._kind, self._call = kind, call
+    def __init__(self, title, kind, call, text):
+        super().__init__(kind)
+        self._title, self._call = title, call
         self.__doc__ = text
 
-    def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
-
-        def function(*values, **keys):
-            return self._call(name, values, keys)
-        function.__name__ = function.__qualname__ = name
-        return function
+    def _function(self, name):
+        return lambda *values, **keys: self._call(name, values, keys)
 
     def __repr__(self):
-        return "<stoker.%s>" % self._kind
+        return "<stoker.%s>" % self._title
 
 
 def _layer(name, values, keys):
@@ -68,16 +64,16 @@ def _loss(name, values, keys):
     return (loss * weight).sum() / maximum(weight.sum(), 1e-30)
 
 
-layers = _Names("layers", _layer, """Layers on values: `layers.dense(x, 10)`, `layers.conv2d(x, filters=32, kernel=5)`, `layers.relu(x)`.
+layers = _Names("layers", "layer", _layer, """Layers on values: `layers.dense(x, 10)`, `layers.conv2d(x, filters=32, kernel=5)`, `layers.relu(x)`.
 
 Names and keys are those of recipes (docs/recipe.md); what a layer takes in its short form comes behind x. Images are [N,H,W,C]. Each call
 has parameters of its own, named "dense", "dense_1" and so on within its scopes, in PyTorch's layouts: a network that works on two values
 works on both at once, by `graph.concatenate`.""")
-networks = _Names("networks", _network, """Whole networks: `networks.resnet18(x, classes=10)`, as a recipe's `model`.""")
-losses = _Names("losses", _loss, """Losses of an output and a target: `losses.cross_entropy(logits, labels)`, a scalar.
+networks = _Names("networks", "model", _network, """Whole networks: `networks.resnet18(x, classes=10)`, as a recipe's `model`.""")
+losses = _Names("losses", "loss", _loss, """Losses of an output and a target: `losses.cross_entropy(logits, labels)`, a scalar.
 
 As in PyTorch the mean over the batch, or with weights what they count for; reduction="none": one for each sample.""")
-optimizers = _Names("optimizers", lambda name, values, keys: _words("optimizer", name, values, keys),
+optimizers = _Names("optimizers", "optimizer", lambda name, values, keys: _words("optimizer", name, values, keys),
                     """Optimisers for `minimize`: `optimizers.sgd(lr=0.1, momentum=0.9)`, by the names and keys of recipes.""")
 
 

@@ -3,6 +3,7 @@
 import os
 
 from . import _core
+from ._names import Names
 
 _ON_ERROR = {"stop": 0, "skip": 1, "replace": 2}
 _CACHES = {"none": 0, "memory": 1, "disk": 2, "auto": 3}
@@ -32,7 +33,7 @@ def _text(value):
     return json.dumps(_plain(value))
 
 
-class _Stages:
+class _Stages(Names):
     """Stages by their names in recipes, with their keys as arguments: docs/recipe.md has all of them.
 
     >>> from stoker import stages
@@ -44,22 +45,17 @@ class _Stages:
     {'normalize': 'imagenet'}
     """
 
-    def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
-
+    def _function(self, name):
         def stage(*value, **keys):
             if len(value) > 1 or (value and keys):
                 raise TypeError("stage '%s' takes one value, or keys by their names" % name)
             if value:
                 return {name: value[0]}
             return {name: keys} if keys else name
-
-        stage.__name__ = name
         return stage
 
 
-stages = _Stages()
+stages = _Stages("stage")
 
 
 class Dataset:

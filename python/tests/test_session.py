@@ -290,6 +290,26 @@ class Training(unittest.TestCase):
                 self.assertAlmostEqual(step(x, y), loss.item(), places=4, msg=str(i))
 
 
+class TheirNames(unittest.TestCase):
+    """Completion and help(): what the library knows, with its keys."""
+
+    def test_all_are_listed(self):
+        for names, some, kind in ((layers, ("dense", "relu", "batch_norm"), "layer"), (networks, ("resnet18", "bert"), "model"),
+                                  (losses, ("cross_entropy",), "loss"), (optimizers, ("sgd", "adamw"), "optimizer"),
+                                  (stoker.stages, ("decode", "resize"), "stage")):
+            listed = [name for name in dir(names) if not name.startswith("_")]
+            self.assertLessEqual(set(some), set(listed), kind)
+            self.assertTrue(all(name.isidentifier() and getattr(names, name).__doc__ for name in listed), kind)
+            self.assertNotIn("with", listed)
+            self.assertNotIn("from", listed)
+
+    def test_help_has_the_keys(self):
+        self.assertIn("| `units` | a whole number", layers.dense.__doc__)
+        self.assertEqual(layers.relu.__doc__, "max(x, 0).")
+        self.assertIsNone(layers.denze.__doc__)
+        self.assertIn("momentum", optimizers.sgd.__doc__)
+
+
 class Mistakes(unittest.TestCase):
     def setUp(self):
         self.session = stoker.Session(threads=1)

@@ -219,6 +219,11 @@ static bool can_write(const cli_args *args)
 {
     static const char *const names[] = {"--record", "--html"};
     static const char page[] = STK_WATCH_PAGE;
+    const char *record = record_path(args), *html = cli_value(args, "--html");
+    if (record && html && !strcmp(record, html)) {
+        cli_error("'--record' and '--html' name one file: '%s'", record);
+        return false;
+    }
     for (int i = 0; i < 2; i++) {
         const char *path = i == 0 ? record_path(args) : cli_value(args, names[i]);
         if (i == 1 && path &&
@@ -449,6 +454,27 @@ static int list_signals(void)
     return CLI_OK;
 }
 
+/* Options of a job that is watched do not go with recordings, nor all of a report with several. */
+static bool suit_recordings(const cli_verb *verb, const cli_args *args)
+{
+    static const char *const of_jobs[] = {"--record", "--serve", "--stacks", "--interval", NULL};
+    for (int i = 0; of_jobs[i]; i++)
+        if (cli_has(args, of_jobs[i])) {
+            cli_usage(verb, "option '%s' goes with a job that is watched, not with recordings", of_jobs[i]);
+            return false;
+        }
+    bool is_one = cli_has(args, "--replay");
+    if (!is_one && cli_has(args, "--assert")) {
+        cli_usage(verb, "option '--assert' is of one recording: --replay FILE");
+        return false;
+    }
+    if (cli_has(args, "--compare") && cli_has(args, "--html")) {
+        cli_usage(verb, "option '--html' does not go with '--compare', which prints text or, with '--json', JSON");
+        return false;
+    }
+    return true;
+}
+
 static int run(const cli_verb *verb, int argc, char **argv)
 {
     static cli_args args;
@@ -468,12 +494,12 @@ static int run(const cli_verb *verb, int argc, char **argv)
     if (n_ways == 0 && args.n_words > 0) return cli_usage(verb, "put '--' before the command: -- %s", args.word[0]);
     if (n_ways != 1)
         return cli_usage(verb, "needs one of: -- COMMAND, --pid PID, --replay FILE, --compare A B, --together A B ...");
+    if (!command && !cli_has(&args, "--pid") && !suit_recordings(verb, &args)) return CLI_USAGE;
     if (cli_has(&args, "--compare"))
         return args.n_words == 1 ? compare(&args) : cli_usage(verb, "option '--compare' needs two recordings: A B");
     if (cli_has(&args, "--together")) {
         if (args.n_words < 1 || args.n_words >= STK_WATCH_MOST_MEMBERS)
             return cli_usage(verb, "option '--together' needs 2 to %d recordings", STK_WATCH_MOST_MEMBERS);
-        if (cli_has(&args, "--assert")) return cli_usage(verb, "option '--assert' is of one recording: --replay FILE");
         return can_write(&args) ? judge_together(&args) : CLI_FAILED;
     }
     if (cli_has(&args, "--seconds") && !cli_has(&args, "--pid"))

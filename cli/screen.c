@@ -1,4 +1,5 @@
 /* What a terminal can show, and lines that fit into it. */
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,13 +211,14 @@ static void complain(cli_mark mark, const char *prefix, const char *format, va_l
     char text[8192];
     fflush(stdout); /* In a pipe, too, what was said before comes before. */
     fprintf(stderr, "%s%s%s ", cli_mark_text(stderr, mark), prefix, cli_mark_text(stderr, CLI_PLAIN));
-    if (cli_is_terminal(stderr)) {
-        vsnprintf(text, sizeof(text), format, args);
+    vsnprintf(text, sizeof(text), format, args);
+    /* Names of files come from anywhere, and terminals obey what is in them. */
+    for (char *p = text; *p; p++)
+        if (iscntrl((unsigned char)*p) && *p != '\n' && *p != '\t') *p = '?';
+    if (cli_is_terminal(stderr))
         put_lines(stderr, text, (int)strlen(prefix) + 1, 8);
-    } else {
-        vfprintf(stderr, format, args);
-        fputc('\n', stderr);
-    }
+    else
+        fprintf(stderr, "%s\n", text);
 }
 
 void cli_error(const char *format, ...)

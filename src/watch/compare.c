@@ -90,17 +90,36 @@ static const stk_watch_difference *find_main(const stk_watch_difference *d, int 
     return cores;
 }
 
-/* Cores say nothing of a job that mostly sleeps. */
+/* Cores say nothing of a job that mostly sleeps: neither its driving thread works nor whom that waits for. */
 static bool sleeps(const stk_watch_report *report)
 {
+    static const stk_watch_signal work[] = {
+        STK_WATCH_by_compute, STK_WATCH_by_host,  STK_WATCH_by_kernel,  STK_WATCH_by_faults, STK_WATCH_by_thread,
+        STK_WATCH_by_workers, STK_WATCH_by_turns, STK_WATCH_by_balance, STK_WATCH_by_pool,   STK_WATCH_by_compiling};
     const double *x = report->signals.value;
-    return x[STK_WATCH_account] > 0.5 && x[STK_WATCH_by_compute] + x[STK_WATCH_by_pool] + x[STK_WATCH_by_workers] < 0.5;
+    double sum = 0;
+    for (size_t i = 0; i < sizeof(work) / sizeof(work[0]); i++)
+        sum += isnan(x[work[i]]) ? 0 : x[work[i]];
+    return x[STK_WATCH_account] > 0.5 && sum < 0.5;
+}
+
+static const char commands_differ[] = "the commands differ: of two jobs this says nothing";
+
+static bool have_commands_that_differ(const stk_watch_report *a, const stk_watch_report *b)
+{
+    const char *of_a = stk_watch_facts_get(a->facts, "command", 0), *of_b = stk_watch_facts_get(b->facts, "command", 0);
+    return of_a && of_b && strcmp(of_a, of_b) != 0;
+}
+
+/* Why the result is not known, for people; NULL: it is, or too little was seen. */
+static const char *find_reason(const stk_watch_report *a, const stk_watch_report *b, const stk_watch_difference *d)
+{
+    return d && d->name[0] == 'c' && (sleeps(a) || sleeps(b)) ? "a job that mostly sleeps needs few" : NULL;
 }
 
 static const char *find_word(const stk_watch_report *a, const stk_watch_report *b, const stk_watch_difference *d)
 {
-    if (!d || isnan(d->low)) return "unknown";
-    if (d->name[0] == 'c' && (sleeps(a) || sleeps(b))) return "unknown";
+    if (!d || isnan(d->low) || find_reason(a, b, d)) return "unknown";
     return d->low > 0 ? "better" : d->high < 0 ? "worse" : "no difference shown";
 }
 
@@ -120,13 +139,10 @@ void stk_watch_compare_text(const stk_watch_report *a, const stk_watch_report *b
     stk_text_add(out, "  %-12s %10.1f %10.1f   s\n", "watched", a->length_s, b->length_s);
     stk_text_add(out, "  %-12s %s -> %s\n", "verdict", a->n_verdicts ? a->verdict[0].rule->name : "none",
                  b->n_verdicts ? b->verdict[0].rule->name : "none");
-    const char *command_a = stk_watch_facts_get(a->facts, "command", 0),
-               *command_b = stk_watch_facts_get(b->facts, "command", 0);
-    if (command_a && command_b && strcmp(command_a, command_b))
-        stk_text_add(out, "  %-12s %s\n", "note", "the commands differ: of two jobs this says nothing");
-    bool is_asleep = main && main->name[0] == 'c' && (sleeps(a) || sleeps(b));
-    stk_text_add(out, "  %-12s %s%s%s%s\n", "result", find_word(a, b, main), main ? ", by " : "",
-                 main ? main->name : "", is_asleep ? ": a job that mostly sleeps needs few" : "");
+    if (have_commands_that_differ(a, b)) stk_text_add(out, "  %-12s %s\n", "note", commands_differ);
+    const char *reason = find_reason(a, b, main);
+    stk_text_add(out, "  %-12s %s%s%s%s%s\n", "result", find_word(a, b, main), main ? ", by " : "",
+                 main ? main->name : "", reason ? ": " : "", reason ? reason : "");
 }
 
 static void add_run(const char *name, const stk_watch_report *report, stk_text *out)
@@ -145,7 +161,13 @@ void stk_watch_compare_json(const stk_watch_report *a, const stk_watch_report *b
     stk_watch_difference d[STK_WATCH_DIFFERENCES];
     int n = stk_watch_compare(a, b, d);
     const stk_watch_difference *main = find_main(d, n);
+    const char *reason = find_reason(a, b, main);
     stk_text_add(out, "{\"result\": \"%s\", \"by\": \"%s\"", find_word(a, b, main), main ? main->name : "");
+    if (reason)
+        stk_text_add(out, ", \"reason\": \"%s\"", reason);
+    else
+        stk_text_add(out, ", \"reason\": null");
+    stk_text_add(out, ", \"same_command\": %s", have_commands_that_differ(a, b) ? "false" : "true");
     add_run("before", a, out);
     add_run("after", b, out);
     stk_text_add(out, ", \"differences\": [");

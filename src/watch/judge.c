@@ -80,6 +80,13 @@ static void find_range(stk_watch_verdict *v, const stk_watch_signals *signals)
     }
 }
 
+static double find_room(const stk_watch_signals *signals)
+{
+    const double *x = signals->value;
+    double room = x[STK_WATCH_allowed_share] * x[STK_WATCH_machine_cores] / fmax(0.1, x[STK_WATCH_cores]);
+    return isnan(room) || isnan(x[STK_WATCH_cores]) ? INFINITY : fmax(1, room);
+}
+
 /* True where the rule holds; fills the verdict. */
 static bool apply(const stk_watch_rule *rule, const stk_watch_signals *signals, stk_watch_verdict *out)
 {
@@ -107,6 +114,7 @@ static bool apply(const stk_watch_rule *rule, const stk_watch_signals *signals, 
     /* Parts of an account exclude each other: one is enough. */
     if (out->n_agree < (is_of_account(rule) ? 1 : 2)) return false;
     out->cost = find_cost(rule, signals);
+    out->room = find_room(signals);
     find_range(out, signals);
     double agreeing = (double)out->n_agree / n_clauses;
     double score = 0.5 * agreeing + 0.5 * margins / out->n_agree;
@@ -181,14 +189,19 @@ void stk_watch_gain_range(const stk_watch_verdict *verdict, double *least, doubl
 {
     /* What a job that stands would do else nobody knows. */
     bool is_known = !isnan(verdict->cost) && verdict->rule->cost != STK_WATCH_stuck;
+    double bound = verdict->rule->is_of_cores ? verdict->room : INFINITY;
     *least = is_known ? 1 / (1 - fmin(0.98, verdict->least)) : 1;
-    *most = is_known ? 1 / (1 - fmin(0.98, verdict->most)) : 1;
+    *most = is_known ? fmin(bound, 1 / (1 - fmin(0.98, verdict->most))) : 1;
+    if (*least > *most) *least = 1;
 }
 
 double stk_watch_gain(const stk_watch_verdict *verdict, const stk_watch_remedy *remedy)
 {
     if (isnan(verdict->cost) || !(remedy->wins > 0)) return 1;
-    return 1 / (1 - fmin(0.95, verdict->most * remedy->wins));
+    double gain = 1 / (1 - fmin(0.95, verdict->most * remedy->wins));
+    /* More workers or threads want more cores. */
+    bool wants_cores = verdict->rule->is_of_cores || (remedy->topic && !strcmp(remedy->topic, "workers"));
+    return wants_cores ? fmin(verdict->room, gain) : gain;
 }
 
 /* --- remedies --- */

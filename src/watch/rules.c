@@ -371,7 +371,7 @@ static const stk_watch_rule rules[] = {
      .source = account},
 
     {.name = "waits-for-lock",
-     .title = "the job waits for the lock of a file that another program holds",
+     .title = "the job waits for the lock of a file that another process holds",
      .cost = STK_WATCH_by_file_lock,
      .clause = {NEED(by_file_lock, '>', 0.2), TELL(by_compute), TELL(gpu_busy)},
      .remedy = {{NULL, "lslocks shows who holds it; a file of its own for each job", 0.9}},
@@ -408,6 +408,7 @@ static const stk_watch_rule rules[] = {
 
     {.name = "oversubscription",
      .title = "the job has more threads than cores, which take turns",
+     .is_of_cores = true,
      .cost = STK_WATCH_by_ready,
      .clause = {NEED(by_ready, '>', 0.2), NEED(own_threads, '>', 1.5), GATE(contention, '<', 0.3), TELL(cores),
                 TELL(by_compute), TELL(gpu_busy)},
@@ -418,6 +419,7 @@ static const stk_watch_rule rules[] = {
 
     {.name = "cpu-contention",
      .title = "other programs take the cores that the job needs",
+     .is_of_cores = true,
      .cost = STK_WATCH_by_ready,
      .clause = {NEED(by_ready, '>', 0.2), NEED(contention, '>', 0.2), TELL(cores), TELL(by_compute), TELL(gpu_busy)},
      .remedy = {{NULL, "run it where nothing else runs, or give the others nice 19 or another set of cores", 0.9},
@@ -429,6 +431,7 @@ static const stk_watch_rule rules[] = {
 
     {.name = "python-gil",
      .title = "Python threads take turns: the interpreter's lock (GIL) lets one run at a time",
+     .is_of_cores = true,
      .cost = STK_WATCH_by_turns,
      .clause = {NEED(by_turns, '>', 0.2), GATE(python, '>', 0.5), TELL(shared_threads), TELL(cores), TELL(gpu_busy)},
      .remedy = {{"torch", "DataLoader workers are processes: num_workers=4 instead of threads", 0.9, "workers"},
@@ -445,9 +448,10 @@ static const stk_watch_rule rules[] = {
      .clause = {NEED(by_thread, '>', 0.2), TELL(asked_mbs), TELL(main_fill), TELL(period_s), TELL(power),
                 TELL(by_compute), TELL(gpu_busy)},
      .remedy = {{"torch",
-                 "DataLoader(num_workers=4, persistent_workers=True): batches are made while the device computes", 0.9,
-                 "workers"},
-                {"torch", "pin_memory=True and .to(device, non_blocking=True)", 0.05, "pin"},
+                 "DataLoader(num_workers=N, persistent_workers=True), N up to the number of free cores: batches are "
+                 "made meanwhile",
+                 0.9, "workers"},
+                {"torch", "pin_memory=True and .to(device, non_blocking=True)", 0.05, "pin", "gpu"},
                 {"tensorflow",
                  "map(..., num_parallel_calls=tf.data.AUTOTUNE) and prefetch(tf.data.AUTOTUNE) at the end", 0.9,
                  "workers"},

@@ -38,6 +38,7 @@ typedef struct stk_watch_rule {
     const char *name, *title;
     bool is_healthy;       /* nothing to do */
     bool is_plain_at_once; /* holds however short the time is that was judged; others want STK_WATCH_LEAST_S */
+    bool is_of_cores;      /* without it the job has more cores, as many as there are */
     stk_watch_signal cost; /* the share of the time that it costs */
     stk_watch_clause clause[STK_WATCH_CLAUSES];
     stk_watch_remedy remedy[STK_WATCH_REMEDIES];
@@ -54,6 +55,7 @@ typedef struct stk_watch_verdict {
     double confidence;  /* 0 to 1: how often such a verdict is right */
     double cost;        /* share of the time that was judged, were it the only cause; NaN: not a matter of time */
     double least, most; /* what it may be instead; most is NaN where cost is */
+    double room;        /* how many times the cores that it uses it may use; what wants more of them wins no more */
     double beyond;      /* the part of it that no earlier verdict has counted: those of a report sum up to 1 at most */
     int n_agree;
     char evidence[STK_WATCH_EVIDENCE][STK_WATCH_SENTENCE];
@@ -62,8 +64,8 @@ typedef struct stk_watch_verdict {
 
 /* The rules that hold, first verdict first. Returns how many, at most STK_WATCH_VERDICTS. */
 int stk_watch_judge(const stk_watch_signals *signals, stk_watch_verdict out[STK_WATCH_VERDICTS]);
-/* How many times as fast the job may be without the cause: at least, and at most (Amdahl); 1 and 1 where it is no
- * matter of time. */
+/* How many times as fast the job may be without the cause: at least, and at most (Amdahl, and the cores where it is a
+ * matter of these); 1 and 1 where it is no matter of time. */
 void stk_watch_gain_range(const stk_watch_verdict *verdict, double *least, double *most);
 
 /* The remedies of verdict number i for the job of these facts, best first, as indices into rule->remedy; without what

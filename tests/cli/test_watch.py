@@ -58,6 +58,15 @@ def messages():
     refused(["watch", "--assert", "idle>x", "--", "true"], 2, "must end in a number")
     refused(["watch", "--replay", "none.rec"], 1, "'none.rec'")
     refused(["watch", "--compare", "a.rec"], 2, "needs two recordings")
+    for way, more in ("--replay", []), ("--compare", ["a.rec"]), ("--together", ["a.rec"]):
+        refused(["watch", "--record", "x.rec", way, "a.rec", *more], 2, "'--record' goes with a job that is watched")
+        refused(["watch", "--stacks", way, "a.rec", *more], 2, "'--stacks' goes with a job that is watched")
+    for way in "--compare", "--together":
+        refused(["watch", "--assert", "cores<1", way, "a.rec", "b.rec"], 2, "'--assert' is of one recording")
+    refused(["watch", "--html", "x.html", "--compare", "a.rec", "b.rec"], 2, "'--html' does not go with '--compare'")
+    refused(["watch", "--record", "x", "--html", "x", "--", "touch", "begun"], 1, "name one file: 'x'")
+    check(not os.path.exists("begun"), "one file for two is refused before the command starts")
+    refused(["watch", "--record", "no/x\x1by", "--", "true"], 1, "'no/x?y'")
     refused(["watch", "--", "./no-such-program"], 127, "cannot start './no-such-program'")
     refused(["watch", "--seconds", "3", "--", "true"], 2, "goes with '--pid'")
     for option in ["--record", "--html"]:

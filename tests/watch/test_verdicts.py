@@ -147,7 +147,7 @@ def compared():
     check("needs few" in asleep and "commands differ" not in asleep, asleep)
     check("no difference shown" in cores and "needs few" not in cores, cores)
     check("the commands differ" in run("asleep.timer", "compute-bound-cpu.barrier"), "two jobs")
-    for name in "python-gil.threads", "input-one-thread.torch":
+    for name in "python-gil.many", "input-one-thread.tensorflow":
         check("needs few" not in run(name, name), f"{name}: who waits for threads that work does not sleep")
     told = json.loads(run("asleep.timer", "asleep.timer", "--json"))
     check(told["reason"] == "a job that mostly sleeps needs few" and told["same_command"], f"in JSON, too: {told}")

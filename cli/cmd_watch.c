@@ -445,7 +445,8 @@ static int list_signals(void)
     for (int i = 0; i < STK_WATCH_SIGNALS; i++) {
         stk_watch_signals all = {.idle_by_run = false};
         char text[STK_WATCH_SENTENCE];
-        all.value[i] = NAN; /* "N %" */
+        all.value[STK_WATCH_gpus_used] = 1; /* "the device" */
+        all.value[i] = NAN;                 /* "N %" */
         stk_watch_signal_tell(&all, (stk_watch_signal)i, text);
         const char *unit = stk_watch_signal_unit((stk_watch_signal)i);
         cli_printf("  %-16s %-7s %s\n", stk_watch_signal_name((stk_watch_signal)i), unit[0] ? unit : "-", text);

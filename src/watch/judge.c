@@ -229,7 +229,10 @@ static bool is_own(const stk_watch_remedy *remedy)
 static bool is_for(const stk_watch_remedy *remedy, const stk_watch_facts *facts)
 {
     const char *framework = stk_watch_facts_get(facts, "framework", 0), *of = remedy->framework;
-    if (remedy->fact && !stk_watch_facts_get(facts, remedy->fact, 0)) return false;
+    if (remedy->fact) {
+        bool is_absent = remedy->fact[0] == '!';
+        if ((stk_watch_facts_get(facts, remedy->fact + is_absent, 0) == NULL) != is_absent) return false;
+    }
     if (is_own(remedy)) return framework && !strcmp(of, framework);
     return !of || !framework || strcmp(of + 1, framework) != 0;
 }

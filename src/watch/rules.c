@@ -367,7 +367,11 @@ static const stk_watch_rule rules[] = {
      .remedy = {{"stoker", "find the call: gdb -p PID, then 'thread apply all bt', several times", 0, "where"},
                 {"torch", "if a data set sleeps: more DataLoader workers, which sleep at the same time", 0.7,
                  "workers"},
-                {NULL, "find the call: stoker watch --stacks, with py-spy or gdb installed", 0, "where"}},
+                {NULL, "find the call: stoker watch --stacks, with py-spy or gdb installed", 0, "where", "!stack"},
+                {NULL,
+                 "'stacks' is where the driving thread was; if it waits for another thread there, the call is in "
+                 "that one: py-spy dump --pid PID",
+                 0, "where", "stack"}},
      .source = account},
 
     {.name = "waits-for-lock",

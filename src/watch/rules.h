@@ -31,7 +31,7 @@ typedef struct stk_watch_remedy {
     const char *text;
     double wins;       /* share of the cost that it may win back at best; 0: not a matter of time */
     const char *topic; /* a report gives one remedy of each, a framework's own first; NULL: there is no other */
-    const char *fact;  /* given only where this fact is noted; NULL: always */
+    const char *fact;  /* given only where this fact is noted, or with '!' before it where it is not; NULL: always */
 } stk_watch_remedy;
 
 typedef struct stk_watch_rule {

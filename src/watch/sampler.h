@@ -93,8 +93,8 @@ void stk_watch_sampler_close(stk_watch_sampler *sampler);
 enum { STK_WATCH_TEXT = 65536 };
 /* sampler_tree.c: which processes belong to the job. */
 stk_status stk_watch_scan_tree(stk_watch_sampler *sampler);
-/* What the first of them is called, which changes when it becomes another program. */
-stk_status stk_watch_name_first(stk_watch_sampler *sampler);
+/* Notes what a process is called, which changes when it becomes another program. */
+stk_status stk_watch_name(stk_watch_sampler *sampler, int64_t process);
 /* sampler_process.c: counters of processes and threads. */
 stk_status stk_watch_read_processes(stk_watch_sampler *sampler, bool is_slow);
 /* sampler_spin.c: whether threads of OpenMP work or wait, and those of JAX and TensorFlow compute or prepare data,

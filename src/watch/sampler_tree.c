@@ -80,11 +80,11 @@ static stk_status look_at_all(stk_watch_sampler *sampler, bool *grew)
     return status;
 }
 
-stk_status stk_watch_name_first(stk_watch_sampler *sampler)
+stk_status stk_watch_name(stk_watch_sampler *sampler, int64_t process)
 {
     char text[1024];
     stk_watch_stat stat;
-    long long id = sampler->config.pid;
+    long long id = process;
     if (id <= 0 || !stk_watch_read(&sampler->config.root, text, sizeof(text), "/proc/%lld/stat", id) ||
         !stk_watch_parse_stat(text, &stat))
         return STK_OK;

@@ -75,9 +75,9 @@ static stk_status read_files(stk_watch_sampler *sampler, int64_t process)
 stk_status stk_watch_read_words(stk_watch_sampler *sampler)
 {
     const stk_watch_list *list = &sampler->sample.processes;
-    STK_RETURN_IF_ERROR(stk_watch_name_first(sampler));
     for (size_t i = 0; i < list->n && i < MOST_PROCESSES; i++) {
         int64_t id = stk_watch_process_at(&sampler->sample, i)->id;
+        STK_RETURN_IF_ERROR(stk_watch_name(sampler, id));
         stk_status status = read_framework(sampler, id);
         if (status == STK_OK) status = read_files(sampler, id);
         if (status != STK_OK) return status;

@@ -28,6 +28,20 @@ const char *stk_watch_signal_unit(stk_watch_signal signal)
     return known[signal].unit;
 }
 
+/* The device of a job that uses no GPU is its cores. */
+static void name_cores(char out[STK_WATCH_SENTENCE])
+{
+    static const struct {
+        const char *from, *to;
+    } words[] = {{"the device is", "the cores are"}, {"the device's", "the cores'"}};
+    for (int i = 0; i < 2; i++) {
+        char rest[STK_WATCH_SENTENCE], *at = strstr(out, words[i].from);
+        if (!at) continue;
+        snprintf(rest, sizeof(rest), "%s", at + strlen(words[i].from));
+        snprintf(at, STK_WATCH_SENTENCE - (size_t)(at - out), "%s%s", words[i].to, rest);
+    }
+}
+
 void stk_watch_signal_tell(const stk_watch_signals *signals, stk_watch_signal signal, char out[STK_WATCH_SENTENCE])
 {
     char number[48];
@@ -45,6 +59,7 @@ void stk_watch_signal_tell(const stk_watch_signals *signals, stk_watch_signal si
         snprintf(number, sizeof(number), "%.*f%s%s", fabs(value) >= 10 || value == floor(value) ? 0 : 1, value,
                  unit[0] && unit[0] != '/' ? " " : "", !strcmp(unit, "/s") ? " a second" : unit);
     snprintf(out, STK_WATCH_SENTENCE, "%.*s%s%s", (int)(at - text), text, number, at + 2);
+    if (!(signals->value[STK_WATCH_gpus_used] > 0)) name_cores(out);
 }
 
 #define FIELD(name) STK_WATCH_FIELD(name)

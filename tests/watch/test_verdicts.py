@@ -60,10 +60,13 @@ def trust():
     check(set(tables) == set(fit.KINDS) and all(t == sorted(t) for t in tables.values()), f"tables that rise: {tables}")
     n = 0
     for name in sorted(os.listdir(f"{HERE}/recordings")):
-        for v in watch("--replay", f"{HERE}/recordings/{name}")["verdicts"]:
+        report = watch("--replay", f"{HERE}/recordings/{name}")
+        gpus = report["signals"].get("gpus_used", 0)
+        for v in report["verdicts"]:
             n += 1
             check(abs(v["confidence"] - fit.confidence(tables[v["kind"]], v["strength"])) < 0.02, f"{name}: {v}")
             check("brings 0 MB/s" not in str(v["evidence"]), f"{name}: what the network does not bring is no evidence: {v}")
+            check(not re.search(f"the {'cores' if gpus else 'device'}('s?| is| are) idle", str(v["evidence"])), f"{name}, {gpus} GPUs: {v}")
     check(n > 40, f"{n} verdicts")
 
 
@@ -242,6 +245,10 @@ def remedies():
         report = watch("--replay", retold("compute-bound-cpu.stoker.rec", *facts))
         told = any("precision: auto" in r["text"] or "bf16" in r["text"] for v in report["verdicts"] for r in v["remedies"])
         check(told == wanted, f"{facts}: {report['verdicts']}")
+    # Whoever has asked for stacks is not told to ask for them.
+    for facts, wanted in ([], "stoker watch --stacks"), (["stack 3.00 wait (a.py:1)"], "'stacks' is where"):
+        told = [r["text"] for r in watch("--replay", retold("asleep.timer.rec", *facts))["verdicts"][0]["remedies"]]
+        check(len(told) == 1 and wanted in told[0], f"{facts}: {told}")
 
 
 def accounts():
@@ -336,6 +343,14 @@ def live_roles():
     check(roles["driver"]["user"] + roles["driver"]["ready"] > 0.7, f"it computes: {roles}")
     check(roles.get("workers", {}).get("threads", 0) >= 0.9, f"one works for it: {roles}")
     check(roles.get("writers", {}).get("threads", 0) > 0.3 and roles["writers"]["user"] < 0.5, f"one writes: {roles}")
+
+
+def becomes():
+    """A child that has become another program is called by that one's name."""
+    watch("--record", f"{WORK}/becomes.rec", "--", "sh", "-c", "sh -c 'sleep 0.7; exec sleep 3' & wait")
+    with open(f"{WORK}/becomes.rec") as f:
+        names = dict(line.split()[2:4] for line in f if line.startswith("I process "))
+    check(sorted(names.values()).count("sh") == 1 and "sleep" in names.values(), f"the last name of each: {names}")
 
 
 def live():
@@ -472,6 +487,7 @@ stopped()
 remedies()
 live_accounts()
 live_roles()
+becomes()
 live()
 failing_calls()
 odd_gpus()

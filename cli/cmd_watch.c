@@ -217,7 +217,6 @@ static const char *record_path(const cli_args *args)
 /* Whether the files can be written that are to be at the end, before a command starts that may take days. */
 static bool can_write(const cli_args *args)
 {
-    static const char *const names[] = {"--record", "--html"};
     static const char page[] = STK_WATCH_PAGE;
     const char *record = record_path(args), *html = cli_value(args, "--html");
     if (record && html && !strcmp(record, html)) {
@@ -225,7 +224,7 @@ static bool can_write(const cli_args *args)
         return false;
     }
     for (int i = 0; i < 2; i++) {
-        const char *path = i == 0 ? record_path(args) : cli_value(args, names[i]);
+        const char *path = i == 0 ? record : html;
         if (i == 1 && path &&
             (stk_new_file_check_regular(path) != STK_OK ||
              stk_new_file_check_kind(path, "a page of 'stoker watch'", 0, page, strlen(page)) != STK_OK)) {

@@ -1,11 +1,11 @@
 /* What a terminal can show, and lines that fit into it. */
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli.h"
 
 bool cli_is_terminal(FILE *file)
@@ -208,17 +208,15 @@ void cli_put_command(const char *line, cli_print_command print, const void *user
 /* The prefix in its colour, and the rest in lines that begin below it. */
 static void complain(cli_mark mark, const char *prefix, const char *format, va_list args)
 {
-    char text[8192];
+    char text[8192], shown[2 * sizeof(text)];
     fflush(stdout); /* In a pipe, too, what was said before comes before. */
     fprintf(stderr, "%s%s%s ", cli_mark_text(stderr, mark), prefix, cli_mark_text(stderr, CLI_PLAIN));
     vsnprintf(text, sizeof(text), format, args);
-    /* Names of files come from anywhere, and terminals obey what is in them. */
-    for (char *p = text; *p; p++)
-        if (iscntrl((unsigned char)*p) && *p != '\n' && *p != '\t') *p = '?';
+    stk_printable_lines(text, shown, sizeof(shown)); /* Names of files come from anywhere. */
     if (cli_is_terminal(stderr))
-        put_lines(stderr, text, (int)strlen(prefix) + 1, 8);
+        put_lines(stderr, shown, (int)strlen(prefix) + 1, 8);
     else
-        fprintf(stderr, "%s\n", text);
+        fprintf(stderr, "%s\n", shown);
 }
 
 void cli_error(const char *format, ...)

@@ -438,7 +438,7 @@ static const stk_watch_rule rules[] = {
      .is_of_cores = true,
      .cost = STK_WATCH_by_turns,
      .clause = {NEED(by_turns, '>', 0.2), GATE(python, '>', 0.5), TELL(shared_threads), TELL(cores), TELL(gpu_busy)},
-     .remedy = {{"torch", "DataLoader workers are processes: num_workers=4 instead of threads", 0.9, "workers"},
+     .remedy = {{"torch", "DataLoader workers are processes: num_workers=N instead of threads", 0.9, "workers"},
                 {"tensorflow", "tf.data operations instead of py_function and from_generator", 0.9, "workers"},
                 {"keras", "tf.data, or fit(..., workers=4, use_multiprocessing=True)", 0.9, "workers"},
                 {NULL, "processes instead of threads (multiprocessing), or code that gives up the lock (NumPy, C)", 0.9,

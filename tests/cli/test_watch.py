@@ -66,7 +66,7 @@ def messages():
     refused(["watch", "--html", "x.html", "--compare", "a.rec", "b.rec"], 2, "'--html' does not go with '--compare'")
     refused(["watch", "--record", "x", "--html", "x", "--", "touch", "begun"], 1, "name one file: 'x'")
     check(not os.path.exists("begun"), "one file for two is refused before the command starts")
-    refused(["watch", "--record", "no/x\x1by", "--", "true"], 1, "'no/x?y'")
+    refused(["watch", "--record", "no/x\x1by", "--", "true"], 1, "'no/x\\x1by'")
     refused(["watch", "--", "./no-such-program"], 127, "cannot start './no-such-program'")
     refused(["watch", "--seconds", "3", "--", "true"], 2, "goes with '--pid'")
     for option in ["--record", "--html"]:

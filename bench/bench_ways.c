@@ -3,57 +3,38 @@
  * answers each with one line, tab-separated: the call, the processor's choice by table and by rule alone, the call's
  * sizes, and nanoseconds by way.
  *
- *     bench_ways [THREADS]       2
+ *     bench_ways [THREADS [measured]]       2
  *
  *     matmul DTYPE OUT BATCHES M N K TURNED_A TURNED_B SHARED_B
  *     conv2d|conv2d_grad_data|conv2d_grad_weight DTYPE OUT IMAGES HEIGHT WIDTH CHANNELS FILTERS KERNEL_H KERNEL_W
  * STRIDE PAD_LOW PAD_HIGH DILATION GROUPS
  *
- * All ways take turns; one that is far behind after two turns gets no more. In each turn the fastest of a few runs of a
- * way is held against that of the way that is fastest in all, and the median of these ratios counts: on a shared
- * machine a core may be twice as fast for a moment, which one way alone would have met. Weights that a program would
- * keep packed (engine/packed.h) are packed once. The inputs are neither zeros nor denormal.
+ * How they are timed is in device/cpu/timing.h. "measured" behind the threads: the choice is what a run's first step
+ * would have measured on a processor without a table (device/cpu/measured.h), each call for itself; set STOKER_CACHE to
+ * an empty folder, since what was measured before is not measured again.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
-#include "device/cpu/conv/conv2d_shape.h"
-#include "device/cpu/matmul/matmul_impls.h"
-#include "device/cpu/onednn/onednn.h"
-#include "device/cpu/onednn/sgemm_memory.h"
 #include "device/cpu/threads/parallel.h"
+#include "device/cpu/timing.h"
 #include "device/cpu/tuned/tuned.h"
 #include "device/device.h"
 #include "ops/rule.h"
 
-enum { MOST_IN = 2, MOST_WAYS = 8, MOST_NUMBERS = 12, ROUNDS = 9, FEWEST_RUNS = 2 };
-static const double ROUND_S = 0.004, HOPELESS = 2;
+enum { MOST_IN = 2, MOST_NUMBERS = 12 };
+static const stk_timing how = {
+    .n_turns = STK_MOST_TURNS, .n_sure_turns = 2, .hopeless = 2, .turn_s = 0.004, .fewest_runs = 2};
 
-/* A call, and what it works on. */
 typedef struct subject {
     stk_attrs attrs;
     stk_tensor_desc in_desc[MOST_IN], out_desc;
     stk_op_call call;
-    void *in[MOST_IN], *out;
-    bool keeps_weight;
 } subject;
 
-typedef struct way {
-    const char *name;
-    stk_kernel kernel;
-    void *scratch, *packed;
-    double best_ns, round_ns[ROUNDS]; /* of all rounds, of each; 0: it did not run in that */
-} way;
-
 /* --- calls --- */
-
-static const stk_cpu_way *ways_of(stk_op op)
-{
-    return op == STK_OP_matmul ? stk_matmul_ways : stk_conv_ways;
-}
 
 static bool find_dtype(const char *text, stk_dtype *out)
 {
@@ -88,7 +69,6 @@ static void set_product(subject *s, stk_dtype dtype, const int64_t z[MOST_NUMBER
     s->attrs.matmul.transpose_b = tb;
     s->in_desc[0] = stk_desc_make(dtype, a);
     s->in_desc[1] = stk_desc_make(dtype, b);
-    s->keeps_weight = !ta && b.rank == 2;
 }
 
 static void set_convolution(subject *s, stk_op op, stk_dtype dtype, const int64_t z[MOST_NUMBERS])
@@ -110,7 +90,6 @@ static void set_convolution(subject *s, stk_op op, stk_dtype dtype, const int64_
     s->in_desc[0] = stk_desc_make(dtype, of_data ? to : from);
     s->in_desc[1] = stk_desc_make(dtype, of_weight ? to : weight);
     if (of_data || of_weight) s->attrs.shape = of_data ? from : weight;
-    s->keeps_weight = !of_weight;
 }
 
 static stk_status read_call(const char *line, subject *s)
@@ -143,140 +122,7 @@ static stk_status read_call(const char *line, subject *s)
     return STK_OK;
 }
 
-/* --- memory --- */
-
-static void fill(stk_dtype dtype, void *p, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t sign = (uint32_t)(i * 7 % 5 & 1), fraction = (uint32_t)(i * 37 % 127); /* 0.5 to 1 and to -1 */
-        float x = (sign ? -1.0f : 1.0f) * (0.5f + (float)fraction / 256);
-        if (dtype == STK_F32)
-            ((float *)p)[i] = x;
-        else if (dtype == STK_BF16)
-            ((uint16_t *)p)[i] = (uint16_t)(sign << 15 | 0x3f00 | fraction);
-        else
-            ((uint16_t *)p)[i] = (uint16_t)(sign << 15 | 0x3800 | fraction << 3);
-    }
-}
-
-static stk_status take_memory(stk_device *device, subject *s)
-{
-    for (int i = 0; i < MOST_IN; i++) {
-        STK_RETURN_IF_ERROR(device->class->alloc(device, stk_desc_bytes(s->in_desc[i]), STK_MEMORY_ZEROED, &s->in[i]));
-        fill(s->in_desc[i].dtype, s->in[i], stk_shape_count(s->in_desc[i].shape));
-    }
-    return device->class->alloc(device, stk_desc_bytes(s->out_desc), STK_MEMORY_ZEROED, &s->out);
-}
-
-static void give_memory_back(stk_device *device, subject *s)
-{
-    for (int i = 0; i < MOST_IN; i++)
-        if (s->in[i]) device->class->free(device, s->in[i], stk_desc_bytes(s->in_desc[i]));
-    if (s->out) device->class->free(device, s->out, stk_desc_bytes(s->out_desc));
-}
-
-/* --- ways --- */
-
-static void free_way(stk_device *device, way *w)
-{
-    if (w->scratch) device->class->free(device, w->scratch, w->kernel.scratch_bytes);
-    if (w->packed) device->class->free(device, w->packed, w->kernel.packed_bytes);
-    stk_kernel_free(&w->kernel);
-}
-
-/* The weight as a program keeps it. */
-static stk_status pack(stk_device *device, const subject *s, way *w)
-{
-    stk_kernel packing = {.run = w->kernel.pack, .state = w->kernel.state};
-    int64_t n = stk_shape_count(s->in_desc[w->kernel.packed_input].shape);
-    void *weight = NULL;
-    int i_failed;
-    STK_RETURN_IF_ERROR(device->class->alloc(device, (size_t)n * sizeof(float), STK_MEMORY_ZEROED, &weight));
-    fill(STK_F32, weight, n);
-    stk_status status = device->class->alloc(device, w->kernel.packed_bytes, STK_MEMORY_ZEROED, &w->packed);
-    stk_entry entry = {&packing, {.in = &weight, .out = &w->packed}};
-    if (status == STK_OK) status = device->class->run(device, &entry, 1, &i_failed);
-    device->class->free(device, weight, (size_t)n * sizeof(float));
-    return status;
-}
-
-static stk_status prepare_way(stk_device *device, const subject *s, way *w)
-{
-    if (w->kernel.scratch_bytes)
-        STK_RETURN_IF_ERROR(device->class->alloc(device, w->kernel.scratch_bytes, STK_MEMORY_ZEROED, &w->scratch));
-    return s->keeps_weight && w->kernel.packed_bytes && s->in_desc[0].dtype != STK_F32 ? pack(device, s, w) : STK_OK;
-}
-
-static stk_status time_way(stk_device *device, const subject *s, way *w, int round)
-{
-    void *in[MOST_IN] = {s->in[0], s->in[1]}, *out = s->out;
-    stk_entry entry = {&w->kernel, {.in = in, .out = &out, .scratch = w->scratch, .packed = w->packed}};
-    int64_t end = stk_clock_ns() + (int64_t)(ROUND_S * 1e9);
-    for (int i = 0; i < FEWEST_RUNS || stk_clock_ns() < end; i++) {
-        int i_failed;
-        int64_t before = stk_clock_ns();
-        STK_RETURN_IF_ERROR(device->class->run(device, &entry, 1, &i_failed));
-        double ns = (double)(stk_clock_ns() - before);
-        if (i == 0 || ns < w->round_ns[round]) w->round_ns[round] = ns;
-    }
-    if (w->round_ns[round] < w->best_ns) w->best_ns = w->round_ns[round];
-    return STK_OK;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* As if it had always run next to the best way at that way's best. */
-static double compared_with(const way *best, const way *w)
-{
-    double ratio[ROUNDS];
-    int n = 0;
-    for (int i = 0; i < ROUNDS; i++)
-        if (w->round_ns[i] > 0 && best->round_ns[i] > 0) ratio[n++] = w->round_ns[i] / best->round_ns[i];
-    qsort(ratio, (size_t)n, sizeof(ratio[0]), compare_doubles);
-    return best->best_ns * (ratio[n / 2] + ratio[(n - 1) / 2]) / 2;
-}
-
-/* All that can do it, each name once. */
-static stk_status find_ways(stk_device *device, const subject *s, way ways[MOST_WAYS], int *n)
-{
-    const stk_cpu_device *cpu = (const stk_cpu_device *)device;
-    for (const stk_cpu_way *w = ways_of(s->call.op); w->name && *n < MOST_WAYS; w++) {
-        bool has = false;
-        for (int i = 0; i < *n; i++)
-            has |= !strcmp(ways[i].name, w->name);
-        if (has) continue;
-        stk_sgemm_unsettle_thread();
-        int before = stk_cpu_swap_thread_count(device->n_threads);
-        stk_status status = stk_cpu_make_way(cpu, &s->call, ways_of(s->call.op), w->name, &ways[*n].kernel);
-        stk_cpu_swap_thread_count(before);
-        if (status == STK_UNSUPPORTED) continue;
-        STK_RETURN_IF_ERROR(status);
-        ways[*n].name = w->name;
-        ways[*n].best_ns = 1e30;
-        (*n)++;
-        STK_RETURN_IF_ERROR(prepare_way(device, s, &ways[*n - 1]));
-    }
-    return STK_OK;
-}
-
-/* The name among ways of what the device takes: what it makes does the same as one of them. "other": none of them. */
-static stk_status find_choice(stk_device *device, const subject *s, const way *ways, int n, const char **out)
-{
-    stk_kernel kernel;
-    STK_RETURN_IF_ERROR(device->class->kernel(device, &s->call, &kernel));
-    *out = "other";
-    for (int i = 0; i < n && !strcmp(*out, "other"); i++) {
-        const stk_kernel *k = &ways[i].kernel;
-        if (k->run == kernel.run && k->scratch_bytes == kernel.scratch_bytes && !strcmp(k->impl, kernel.impl))
-            *out = ways[i].name;
-    }
-    stk_kernel_free(&kernel);
-    return STK_OK;
-}
+/* --- answers --- */
 
 static void print_sizes(const subject *s)
 {
@@ -286,44 +132,56 @@ static void print_sizes(const subject *s)
         printf("%s%s=%lld", i ? " " : "", stk_tuned_size_name((stk_tuned_size)i), (long long)z[i]);
 }
 
-static stk_status answer(stk_device *device, const char *line)
+/* By the choice that the environment asks for. */
+static stk_status find_choice(stk_device *device, const subject *s, const char *kernels, const char **out)
+{
+    if (kernels) setenv("STOKER_KERNELS", kernels, 1);
+    stk_status status = stk_name_way(device, &s->call, out);
+    if (kernels) unsetenv("STOKER_KERNELS");
+    return status;
+}
+
+/* What a run's first step would have measured and chosen, by a device of its own. */
+static stk_status measure_choice(const subject *s, const stk_device_config *config, const char **out)
+{
+    stk_device *device = NULL;
+    stk_status status;
+    setenv("STOKER_KERNELS", "measured", 1);
+    STK_TRY(stk_device_open("cpu", config, &device));
+    device->measuring = STK_MEASURES;
+    STK_TRY(device->class->expect(device, &s->call));
+    STK_TRY(device->class->prepare(device, NULL));
+    status = stk_name_way(device, &s->call, out);
+done:
+    unsetenv("STOKER_KERNELS");
+    stk_device_close(device);
+    return status;
+}
+
+static stk_status answer(stk_device *device, const stk_device_config *config, bool measures, const char *line)
 {
     subject s;
-    way ways[MOST_WAYS] = {{0}}, *fastest = ways;
-    const char *tuned, *rule;
-    int n = 0;
-    stk_status status;
+    stk_timed_way ways[STK_MOST_WAYS];
+    const char *choice, *rule;
+    bool in_time;
+    int n;
     STK_RETURN_IF_ERROR(read_call(line, &s));
-    STK_TRY(take_memory(device, &s));
-    STK_TRY(find_ways(device, &s, ways, &n));
-    STK_TRY(find_choice(device, &s, ways, n, &tuned));
-    setenv("STOKER_KERNELS", "default", 1);
-    status = find_choice(device, &s, ways, n, &rule);
-    unsetenv("STOKER_KERNELS");
-    STK_TRY(status);
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int i = 0; i < n; i++)
-            if (ways[i].best_ns < fastest->best_ns) fastest = &ways[i];
-        double best = fastest->best_ns;
-        for (int i = 0; i < n; i++)
-            if (round < 2 || ways[i].best_ns < HOPELESS * best) STK_TRY(time_way(device, &s, &ways[i], round));
-    }
-    printf("%s\t%s\t%s\t", line, tuned, rule);
+    STK_RETURN_IF_ERROR(measures ? measure_choice(&s, config, &choice) : find_choice(device, &s, NULL, &choice));
+    STK_RETURN_IF_ERROR(find_choice(device, &s, "default", &rule));
+    STK_RETURN_IF_ERROR(stk_time_ways(device, &s.call, &how, ways, &n, &in_time));
+    printf("%s\t%s\t%s\t", line, choice, rule);
     print_sizes(&s);
     printf("\t");
     for (int i = 0; i < n; i++)
-        printf("%s%s=%.0f", i ? " " : "", ways[i].name, compared_with(fastest, &ways[i]));
+        printf("%s%s=%.0f", i ? " " : "", ways[i].name, ways[i].ns);
     printf("\n");
-done:
-    for (int i = 0; i < n; i++)
-        free_way(device, &ways[i]);
-    give_memory_back(device, &s);
-    return status;
+    return STK_OK;
 }
 
 int main(int argc, char **argv)
 {
     stk_device_config config = {.n_threads = argc > 1 ? atoi(argv[1]) : 2};
+    bool measures = argc > 2 && !strcmp(argv[2], "measured");
     stk_device *device = NULL;
     stk_text about = {0};
     char line[256];
@@ -335,7 +193,7 @@ int main(int argc, char **argv)
     stk_cpu_swap_thread_count(device->n_threads);
     while (fgets(line, sizeof(line), stdin)) {
         line[strcspn(line, "\n")] = 0;
-        if (line[0]) STK_TRY(answer(device, line));
+        if (line[0]) STK_TRY(answer(device, &config, measures, line));
     }
 done:
     if (status != STK_OK) fprintf(stderr, "bench_ways: %s\n", stk_error_text());

@@ -24,6 +24,7 @@ static const cli_option options[] = {
     {"--replicas", "N", "short for --set replicas=N: shares of each batch, trained side by side"},
     {"--hosts", "LIST", "hosts to train on, by mpirun and its ssh or by srun, with ranks of each: a:2,b:2"},
     {"--seed", "N", "short for --set seed=N"},
+    {"--deterministic", NULL, "short for --set deterministic=true: the same bits on all such processors"},
     {"--elastic", "MIN", "starts ranks by mpirun or srun and watches over them: after a failure at least MIN go on"},
     {"--ranks", "N",
      "with --elastic: processes to start, at first; default: MIN, or as many as the hosts have room for"},
@@ -219,9 +220,11 @@ static bool collect_sets(const cli_args *args, char **sets, int *n)
         const char *name = args->found[i].option->name, *value = args->found[i].value;
         static const char *const shorthands[] = {"--device", "--memory",  "--precision", "--batch",
                                                  "--epochs", "--threads", "--replicas",  "--seed"};
-        bool is_short = false;
+        bool is_short = false, is_set = !strcmp(name, "--deterministic");
         for (size_t k = 0; k < sizeof(shorthands) / sizeof(shorthands[0]); k++)
             is_short = is_short || !strcmp(name, shorthands[k]);
+        if (is_set) value = "true";
+        is_short |= is_set;
         if (!is_short && strcmp(name, "--set")) continue;
         size_t bytes = strlen(name) + strlen(value) + 2;
         char *set = malloc(bytes);

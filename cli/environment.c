@@ -14,7 +14,7 @@ static bool is_isa(const char *text)
 
 static bool is_choice(const char *text)
 {
-    return !strcmp(text, "default") || !strcmp(text, "tuned");
+    return !strcmp(text, "default") || !strcmp(text, "tuned") || !strcmp(text, "measured");
 }
 
 static bool is_timeout(const char *text)
@@ -42,7 +42,7 @@ bool cli_check_environment(void)
         const char *name, *form;
         bool (*is_good)(const char *text);
     } known[] = {{"STOKER_ISA", "baseline, avx2 or avx512", is_isa},
-                 {"STOKER_KERNELS", "default or tuned", is_choice},
+                 {"STOKER_KERNELS", "default, tuned or measured", is_choice},
                  {"STOKER_TIMEOUT", "a whole number of seconds from 1 to 3600", is_timeout},
                  {"STOKER_CACHE_LIMIT", "bytes, or a size like 500MiB or 2TiB", is_size}};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

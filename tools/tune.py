@@ -6,20 +6,24 @@ tune.py BUILD [--family NAME] [--threads N] [--fit]
     Times every way of the calls that a generator draws from the seeds of SEEDS and of those that the recipes of RECIPES
     make, and writes the family's table. What has been measured stays in FAMILY.tsv next to it, line by line, so that it
     goes on where it was stopped; remove that file to begin again. --fit: only the table, of what is there.
-tune.py BUILD --check [--seed S] [--calls N] [--threads N]
+tune.py BUILD --check [--measured] [--seed S] [--calls N] [--threads N]
     Times calls of other seeds on this machine, and says how far the table's choice and the rule's are behind the best
     way; a choice that is more than 5 % behind is measured again before it counts. Exits with 1 where the table's are
-    behind in more than a quarter of the calls of a kind, or by more than 5 % of time in the geometric mean.
+    behind in more than a quarter of the calls of a kind, or by more than 5 % of time in the geometric mean. --measured:
+    the same of what a run measures on a processor without a table (src/device/cpu/measured.h), instead of the table's;
+    a run has its second for all of its calls, this has it for each.
 """
 
 import argparse
 import datetime
 import math
+import os
 import pathlib
 import random
 import re
 import subprocess
 import sys
+import tempfile
 
 from machine import processor
 
@@ -129,14 +133,15 @@ def recipe_calls(build):
 class Ways:
     """bench_ways as a process: calls in, measured calls out."""
 
-    def __init__(self, build, threads):
-        self.build, self.threads = build, threads
+    def __init__(self, build, threads, cache=None):
+        """cache: an empty folder, for choices that are measured; None: the table's."""
+        self.command = [build / "bench/bench_ways", str(threads), *(["measured"] if cache else [])]
+        self.environment = {**os.environ, "STOKER_CACHE": cache} if cache else None
         self.start()
 
     def start(self):
-        build, threads = self.build, self.threads
-        self.process = subprocess.Popen([build / "bench/bench_ways", str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, bufsize=1)
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+                                        env=self.environment)
         self.about = self.process.stdout.readline().strip()
 
     def time(self, call):
@@ -357,9 +362,10 @@ def write_table(family, path, about, measured):
 
 # --- checking ---
 
-def check(build, threads, seed, n_calls):
-    ways = Ways(build, threads)
-    print(f"{datetime.date.today()}, {processor()}, {ways.about}; {n_calls} calls of seed {seed}\n")
+def check(build, threads, seed, n_calls, cache):
+    ways = Ways(build, threads, cache)
+    about = ways.about.split(", kernels")[0] + ", kernels as a run measures them" if cache else ways.about
+    print(f"{datetime.date.today()}, {processor()}, {about}; {n_calls} calls of seed {seed}\n")
     measured = []
     for call in draw(seed, n_calls):
         m = ways.time(call)
@@ -369,7 +375,8 @@ def check(build, threads, seed, n_calls):
             m.merge(ways.time(call) or m)
         measured.append(m)
     bad = False
-    print("| kind | calls | table / best | more than 5 % behind | rule / best | more than 5 % behind |\n|---|---:|---:|---:|---:|---:|")
+    name = "measured" if cache else "table"
+    print(f"| kind | calls | {name} / best | more than 5 % behind | rule / best | more than 5 % behind |\n|---|---:|---:|---:|---:|---:|")
     for kind in KINDS + [None]:
         calls = [m for m in measured if (kind is None or m.kind == kind) and m.rule in m.times and m.tuned in m.times]
         if not calls:
@@ -394,6 +401,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--measured", action="store_true")
     parser.add_argument("--fit", action="store_true")
     parser.add_argument("--family")
     parser.add_argument("--seed", type=int, default=FIRST_CHECK_SEED)
@@ -404,7 +412,8 @@ def main():
     if args.check:
         if args.seed in SEEDS:
             sys.exit(f"tune: the table was made with the seeds {SEEDS[0]} to {SEEDS[-1]}")
-        sys.exit(check(build, args.threads, args.seed, args.calls))
+        with tempfile.TemporaryDirectory() as cache:
+            sys.exit(check(build, args.threads, args.seed, args.calls, cache if args.measured else None))
     family, path = args.family, args.family and TABLES / f"{args.family.replace('-', '_')}.tsv"
     if not args.fit:
         family, path = measure(build, family, args.threads, path)

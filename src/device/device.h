@@ -18,9 +18,10 @@ typedef struct stk_device stk_device;
 struct stk_comm; /* comm/comm.h */
 
 typedef struct stk_device_config {
-    int n_threads; /* 0: as many as cores */
-    int number;    /* stk_device_open sets it: the N of "cpu:N"; below 0: what is absent */
-    int rank;      /* of replicas, where `rank_kernel` is there: the chip that many further on */
+    int n_threads;        /* 0: as many as cores */
+    int number;           /* stk_device_open sets it: the N of "cpu:N"; below 0: what is absent */
+    bool default_kernels; /* by rules that hold for all processors, and not by what is known of this one */
+    int rank;             /* of replicas, where `rank_kernel` is there: the chip that many further on */
 } stk_device_config;
 
 /* What a kernel gets. Pointers are to device memory; in[] and out[] as in the op's signature. */
@@ -95,6 +96,14 @@ typedef enum stk_memory_kind {
     STK_MEMORY_SCRATCH, /* an arena: its content is anything, also when a program runs again */
 } stk_memory_kind;
 
+/* Whether a device's kernels may be chosen by timing them, where it does not know better: whoever opens the device says
+ * so (stk_device.measuring). */
+typedef enum stk_measuring {
+    STK_MEASURES_NOTHING,
+    STK_MEASURES_NO_MORE, /* what was measured before counts */
+    STK_MEASURES
+} stk_measuring;
+
 struct stk_queue_class;
 
 typedef struct stk_device_class {
@@ -130,6 +139,10 @@ typedef struct stk_device_class {
      * library's ways, at once. STK_INTERRUPTED once *stop is not 0, which may be NULL. */
     stk_status (*expect)(stk_device *device, const stk_op_call *call);
     stk_status (*prepare)(stk_device *device, const volatile int *stop);
+    /* Optional: which kernels were chosen by timing, as lines for a file; nothing where none was. And such lines from
+     * before, to be used instead: STK_MISMATCH where they are of another processor, STK_CORRUPT. */
+    void (*print_choices)(const stk_device *device, stk_text *out);
+    stk_status (*take_choices)(stk_device *device, const char *text);
     /* Queues, copies, events, captures. Devices on the host take &stk_queue_class_host and have `run`. */
     const struct stk_queue_class *queues;
     /* on_host only: runs entries in order and waits. On failure *i_failed is the entry's number. */
@@ -155,6 +168,8 @@ struct stk_device {
     const stk_device_caps *caps; /* set by stk_device_open to the class's where `open` sets none; never NULL then */
     int number;                  /* of its kind; stk_device_open sets it */
     int n_threads;
+    stk_measuring measuring; /* its owner sets it, before it has kernels made */
+    bool default_kernels;    /* as in the config */
     bool is_gpu;
     char bus[16];            /* where the chip is, "0000:41:00.0"; "": not told */
     char absent[48];         /* what it is called, "v5e:2x2", that is not here: programs can be compiled for it, and not

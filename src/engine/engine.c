@@ -51,6 +51,23 @@ stk_status stk_engine_open(const char *device, const stk_device_config *config, 
     return stk_engine_open_many(&device, config, 1, seed, out);
 }
 
+void stk_engine_measure(stk_engine *engine, stk_measuring measuring)
+{
+    for (int i = 0; i < engine->n_devices; i++)
+        engine->on[i].device->measuring = measuring;
+}
+
+void stk_engine_print_choices(const stk_engine *engine, stk_text *out)
+{
+    if (engine->device->class->print_choices) engine->device->class->print_choices(engine->device, out);
+}
+
+stk_status stk_engine_take_choices(stk_engine *engine, const char *text)
+{
+    stk_device *device = engine->device;
+    return device->class->take_choices ? device->class->take_choices(device, text) : STK_OK;
+}
+
 int stk_engine_n_devices(const stk_engine *engine)
 {
     return engine->n_devices;

@@ -37,6 +37,13 @@ int stk_engine_n_devices(const stk_engine *engine);
 void stk_engine_close(stk_engine *engine);
 const stk_device *stk_engine_device(const stk_engine *engine);
 
+/* Whether kernels of the programs that are compiled from now on may be chosen by timing (device.h). */
+void stk_engine_measure(stk_engine *engine, stk_measuring measuring);
+/* What was chosen so, as text, for a run that goes on: appended, or nothing. And taking it: STK_MISMATCH or STK_CORRUPT
+ * say why it cannot be. */
+void stk_engine_print_choices(const stk_engine *engine, stk_text *out);
+stk_status stk_engine_take_choices(stk_engine *engine, const char *text);
+
 /* By the model, which counts a byte as 6 operations. ResNet-50's step takes about 1.2 % longer with it. */
 #define STK_CHEAP_SHARE 0.014
 

@@ -253,6 +253,13 @@ static const stk_key recipe_keys[] = {
      .least = 0,
      .most = 9e15,
      .doc = "Of every random choice."},
+    {.name = "deterministic",
+     .type = STK_KEY_BOOL,
+     .default_value = "false",
+     .doc = "Whether all processors with the same instructions give the same bits: kernels are then chosen by rules "
+            "for all of them, and not by "
+            "what is known of this one or measured on it, which is slower on some. A device that repeats no bits is "
+            "refused."},
     {.name = "threads",
      .type = STK_KEY_INT,
      .may_change = true,

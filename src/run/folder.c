@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,6 +15,8 @@
 #include "recipe/data_record.h"
 #include "run/state.h"
 #include "weights/checkpoint_inside.h"
+
+static const char CHOICES[] = "kernels.txt";
 
 static bool is_same_file(int fd, const char *path)
 {
@@ -210,18 +213,56 @@ done:
     return status;
 }
 
+/* kernels.txt; none where no kernel was chosen by timing. */
+static stk_status write_choices(const stk_run *run)
+{
+    char path[STK_PATH_BYTES];
+    stk_text text = {0};
+    stk_status status;
+    STK_TRY(stk_path_join(path, sizeof(path), run->folder, CHOICES));
+    stk_trainer_print_choices(run->trainer, &text);
+    STK_TRY(stk_text_status(&text));
+    if (text.n > 0)
+        STK_TRY(stk_file_write_durably(path, text.data, text.n));
+    else
+        (void)unlink(path);
+done:
+    stk_text_free(&text);
+    return status;
+}
+
+stk_status stk_folder_read_choices(const stk_run *run)
+{
+    char path[STK_PATH_BYTES];
+    stk_text text = {0};
+    uint8_t *file = NULL;
+    size_t capacity = 0, n = 0;
+    stk_status status;
+    STK_TRY(stk_path_join(path, sizeof(path), run->folder, CHOICES));
+    if (!stk_path_exists(path)) goto done;
+    STK_TRY(stk_file_read(path, &file, &capacity, &n));
+    stk_text_add_bytes(&text, file, n);
+    STK_TRY(stk_text_status(&text));
+    status = stk_trainer_keep_choices(run->trainer, stk_text_get(&text));
+done:
+    free(file);
+    stk_text_free(&text);
+    return status;
+}
+
 stk_status stk_folder_write_recipe(const stk_run *run)
 {
     char path[STK_PATH_BYTES];
     STK_RETURN_IF_ERROR(stk_path_join(path, sizeof(path), run->folder, "recipe.yaml"));
     STK_RETURN_IF_ERROR(stk_file_write_durably(path, run->recipe_text.data, run->recipe_text.n));
+    STK_RETURN_IF_ERROR(write_choices(run));
     return write_record(run);
 }
 
 void stk_folder_remove_recipe(const stk_run *run)
 {
-    static const char *const names[] = {"recipe.yaml", STK_DATA_RECORD_NAME};
+    static const char *const names[] = {"recipe.yaml", STK_DATA_RECORD_NAME, CHOICES};
     char path[STK_PATH_BYTES];
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (stk_path_join(path, sizeof(path), run->folder, names[i]) == STK_OK) (void)unlink(path);
 }

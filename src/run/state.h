@@ -108,7 +108,9 @@ void stk_folder_close(stk_run *run);
 /* For a run that goes on: STK_MISMATCH where there are not as many samples to train on as before, which would be others
  * in another order. */
 stk_status stk_folder_check_data(const stk_run *run);
-/* recipe.yaml, written whole, and data.json, see recipe/data_record.h. */
+/* For a run that goes on: kernels.txt, which kernels were chosen by timing, to the trainer before it is prepared. */
+stk_status stk_folder_read_choices(const stk_run *run);
+/* recipe.yaml, written whole, data.json, see recipe/data_record.h, and kernels.txt. */
 stk_status stk_folder_write_recipe(const stk_run *run);
 void stk_folder_remove_recipe(const stk_run *run);
 

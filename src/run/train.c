@@ -327,6 +327,7 @@ static stk_status begin(stk_run *run)
     run->info.resumed_step = checkpoint[0] ? step_of_path(checkpoint) : 0;
     if (warnings.n) stk_run_warn(run, stk_text_get(&warnings));
     if (run->options.on_info) run->options.on_info(run->options.user, &run->info);
+    if (checkpoint[0]) STK_TRY(stk_folder_read_choices(run));
     STK_TRY(prepare(run));
     if (checkpoint[0]) STK_TRY(stk_folder_check_data(run));
     STK_TRY(checkpoint[0] ? restore(run, checkpoint) : stk_run_init_weights(run));

@@ -122,6 +122,7 @@ void stk_trainer_free(stk_trainer *trainer)
     if (!trainer->is_replica) stk_dataset_free(trainer->dataset);
     stk_dataset_free((stk_dataset *)(uintptr_t)trainer->config.valid); /* as it was held */
     stk_skipped_free(&trainer->skipped);
+    free(trainer->choices);
     free(trainer->weight);
     free_groups(trainer);
     free(trainer->train_sums);
@@ -295,12 +296,52 @@ stk_status stk_trainer_open(stk_trainer *trainer)
     if (trainer->dump_graph) STK_RETURN_IF_ERROR(stk_engine_check_pass(trainer->dump_graph));
     STK_RETURN_IF_ERROR(stk_replicas_begin(trainer));
     stk_device_config device = {.n_threads = trainer->config.n_threads};
+    device.default_kernels = trainer->config.deterministic;
     if (trainer->n_replicas || trainer->is_replica) device.rank = trainer->comm->rank;
     STK_RETURN_IF_ERROR(
         stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed, &trainer->engine));
+    if (trainer->config.deterministic && !stk_engine_device(trainer->engine)->caps->deterministic)
+        return stk_fail(STK_UNSUPPORTED, "'deterministic' is asked for, and this device does not repeat its bits");
     STK_RETURN_IF_ERROR(stk_memory_ask_device(trainer));
     stk_replicas_divide_memory(trainer);
+    /* Ranks would disturb each other, and choose apart. */
+    bool may_measure = !trainer->config.deterministic && stk_comm_n_ranks(trainer->comm) < 2;
+    stk_engine_measure(trainer->engine, may_measure ? STK_MEASURES_NO_MORE : STK_MEASURES_NOTHING);
     return STK_OK;
+}
+
+/* Kernels are measured for what is compiled before the first step. */
+static void allow_measuring(stk_trainer *trainer, bool allowed)
+{
+    const stk_device *device = stk_engine_device(trainer->engine);
+    if (device->measuring != STK_MEASURES_NOTHING)
+        stk_engine_measure(trainer->engine, allowed ? STK_MEASURES : STK_MEASURES_NO_MORE);
+}
+
+static stk_status take_choices(stk_trainer *trainer)
+{
+    if (!trainer->choices) return STK_OK;
+    stk_status status = stk_engine_take_choices(trainer->engine, trainer->choices);
+    if (status != STK_MISMATCH && status != STK_CORRUPT) return status;
+    stk_text text = {0};
+    stk_text_add(&text, "the kernels of the run before are not used, and losses may differ from its by rounding: %s",
+                 stk_error_text());
+    stk_train_event event = {.kind = STK_EVENT_WARNING, .text = stk_text_get(&text)};
+    stk_trainer_emit(trainer, &event);
+    stk_text_free(&text);
+    return STK_OK;
+}
+
+stk_status stk_trainer_keep_choices(stk_trainer *trainer, const char *text)
+{
+    free(trainer->choices);
+    trainer->choices = strdup(text);
+    return trainer->choices ? STK_OK : stk_fail_memory(strlen(text) + 1);
+}
+
+void stk_trainer_print_choices(const stk_trainer *trainer, stk_text *out)
+{
+    if (trainer->engine) stk_engine_print_choices(trainer->engine, out);
 }
 
 stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
@@ -320,6 +361,8 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
                         device->class->name, device->absent);
     STK_RETURN_IF_ERROR(stk_trainer_choose_precision(trainer));
     STK_RETURN_IF_ERROR(stk_trainer_choose_fed(trainer));
+    STK_RETURN_IF_ERROR(take_choices(trainer));
+    allow_measuring(trainer, true);
     STK_RETURN_IF_ERROR(stk_shapes_prepare(trainer));
     STK_RETURN_IF_ERROR(check_metrics(trainer));
     STK_RETURN_IF_ERROR(stk_outer_check(trainer));
@@ -331,6 +374,7 @@ stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs)
         STK_RETURN_IF_ERROR(stk_trainer_prepare_eval(trainer, trainer->config.valid));
         if (trainer->eval.program) stk_memory_note_program(trainer, trainer->eval.program);
     }
+    allow_measuring(trainer, false);
     trainer->prepared = true;
     emit_plan(trainer);
     warn_statistics(trainer);

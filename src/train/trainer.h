@@ -2,12 +2,17 @@
 #ifndef STK_TRAIN_TRAINER_H
 #define STK_TRAIN_TRAINER_H
 
+#include "base/text.h"
 #include "stoker/data/loader.h"
 #include "stoker/train/trainer.h"
 #include "weights/train_state.h"
 
 /* Compiles if that has not happened yet, so that tensors and state exist. Does nothing when called again. */
 stk_status stk_trainer_prepare(stk_trainer *trainer, int64_t n_epochs);
+/* How kernels were chosen by timing (device/device.h), as text, appended; and that of an earlier run with which this
+ * one is to have the same bits, before prepare. */
+void stk_trainer_print_choices(const stk_trainer *trainer, stk_text *out);
+stk_status stk_trainer_keep_choices(stk_trainer *trainer, const char *text);
 /* All variables (parameters, running statistics, optimiser state) as they are now, sorted by name; valid after prepare.
  * Waits. Where the device is not on the host these are copies, brought up to date by this call. */
 stk_status stk_trainer_tensors(stk_trainer *trainer, const stk_named_tensor **out, size_t *n);

@@ -84,6 +84,7 @@ struct stk_trainer {
     char *device, *no_decay, *dump_graph, *recompute, *trace, *whiten_layer; /* copies of the config's texts */
     stk_param_group group[STK_MOST_GROUPS];                                  /* their texts are ours */
     int n_groups;
+    char *choices; /* owned: of kernels, an earlier run's; NULL: none */
     stk_trainer_hooks hooks;
     volatile sig_atomic_t stop;
 

@@ -157,6 +157,9 @@ typedef struct stk_trainer_config {
     stk_outer outer;         /* replicas take local steps, and one together every so many (DiLoCo); every 0: none */
     bool sync_batch_norm;    /* from the shares of all replicas together, as Peng et al. 2018 have it; slower */
     stk_shared_state shared; /* with replicas, or in several processes */
+    /* The same recipe has the same bits on processors with the same instructions: kernels are chosen by rules for all
+     * of them, and not by what is known of this one or measured on it. A device that repeats no bits is refused. */
+    bool deterministic;
     uint64_t seed;
     stk_precision precision;
     stk_loss_scale loss_scale;

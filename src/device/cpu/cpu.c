@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/align.h"
+#include "device/cpu/measured.h"
 #include "device/cpu/onednn/onednn.h"
 #include "device/cpu/onednn/sgemm_memory.h"
 #include "device/cpu/tuned/tuned.h"
@@ -56,6 +57,7 @@ stk_status stk_cpu_new_state(size_t bytes, stk_status (*run)(const void *, const
 static void close_cpu(stk_device *base)
 {
     stk_cpu_device *device = (stk_cpu_device *)base;
+    stk_measured_free(device->measured);
     stk_onednn_close(device->onednn);
     stk_cpu_pool_free(device->pool);
     free(device);
@@ -74,6 +76,7 @@ static stk_status open_cpu(const stk_device_config *config, stk_device **out)
     device->base.class = &stk_device_class_cpu;
     int n_threads = config->n_threads > 0 ? config->n_threads : stk_cpu_default_threads();
     device->base.n_threads = n_threads < STK_CPU_MOST_THREADS ? n_threads : STK_CPU_MOST_THREADS;
+    device->base.default_kernels = config->default_kernels;
     device->isa = stk_isa_choose();
     STK_TRY(stk_onednn_open(&device->onednn));
     if (device->base.n_threads > 1) device->base.apart_bytes = STK_CPU_GAP;
@@ -188,18 +191,71 @@ static stk_status run_entries(stk_device *device, const stk_entry *entries, int 
     return status;
 }
 
-static void describe(const stk_device *base, stk_text *out)
+/* --- choices that are measured --- */
+
+/* Whether what was measured counts; then device->measured is there. */
+static stk_status open_measured(stk_cpu_device *device, bool *counts)
+{
+    *counts = device->base.measuring != STK_MEASURES_NOTHING && stk_measured_wanted(device->isa);
+    return *counts && !device->measured ? stk_measured_new(device, &device->measured) : STK_OK;
+}
+
+static stk_status expect(stk_device *base, const stk_op_call *call)
+{
+    stk_cpu_device *device = (stk_cpu_device *)base;
+    bool counts;
+    STK_RETURN_IF_ERROR(open_measured(device, &counts));
+    return counts && base->measuring == STK_MEASURES ? stk_measured_expect(device->measured, call) : STK_OK;
+}
+
+static stk_status prepare(stk_device *base, const volatile int *stop)
+{
+    stk_cpu_device *device = (stk_cpu_device *)base;
+    if (base->measuring != STK_MEASURES || !device->measured) return STK_OK;
+    return stk_measured_settle(device->measured, device, stop);
+}
+
+static void print_choices(const stk_device *base, stk_text *out)
 {
     const stk_cpu_device *device = (const stk_cpu_device *)base;
+    if (device->measured) stk_measured_print(device->measured, out);
+}
+
+static stk_status take_choices(stk_device *base, const char *text)
+{
+    stk_cpu_device *device = (stk_cpu_device *)base;
+    bool counts;
+    STK_RETURN_IF_ERROR(open_measured(device, &counts));
+    return counts ? stk_measured_take(device->measured, text) : STK_OK;
+}
+
+void stk_cpu_describe(const stk_cpu_device *device, stk_text *out)
+{
     const stk_amx_fns *amx = stk_amx_of(device->isa);
     const char *bf16 = amx == &stk_amx_model           ? " with a model of AMX"
                        : amx                           ? " with bf16 and AMX"
                        : stk_isa_has_bf16(device->isa) ? " with bf16"
                                                        : "";
-    stk_text_add(out, "%d thread%s, %s%s, oneDNN %s", base->n_threads, base->n_threads == 1 ? "" : "s",
-                 stk_isa_name(device->isa), bf16, stk_onednn_version(device->onednn));
+    int n = device->base.n_threads;
+    stk_text_add(out, "%d thread%s, %s%s, oneDNN %s", n, n == 1 ? "" : "s", stk_isa_name(device->isa), bf16,
+                 stk_onednn_version(device->onednn));
+}
+
+static void describe(const stk_device *base, stk_text *out)
+{
+    const stk_cpu_device *device = (const stk_cpu_device *)base;
     const stk_tuned_table *table = stk_tuned_of(device->isa);
-    if (table) stk_text_add(out, ", kernels by table %s", table->name);
+    int n = 0, n_other = 0;
+    stk_cpu_describe(device, out);
+    if (device->measured) stk_measured_count(device->measured, &n, &n_other);
+    if (n > 0)
+        stk_text_add(out, ", kernels measured: %d of %d not by rule", n_other, n);
+    else if (base->default_kernels)
+        stk_text_add(out, ", kernels by rule");
+    else if (table)
+        stk_text_add(out, ", kernels by table %s", table->name);
+    else if (stk_measured_wanted(device->isa))
+        stk_text_add(out, ", kernels measured as a run begins");
     if (device->numa.n_nodes > 1)
         stk_text_add(out, device->numa.home < 0 ? ", on %d memory nodes" : ", on one of %d memory nodes",
                      device->numa.n_nodes);
@@ -226,6 +282,10 @@ const stk_device_class stk_device_class_cpu = {
     .alloc = alloc_memory,
     .free = free_memory,
     .kernel = find_kernel,
+    .expect = expect,
+    .prepare = prepare,
+    .print_choices = print_choices,
+    .take_choices = take_choices,
     .queues = &stk_queue_class_host,
     .run = run_entries,
     .parallel = run_parallel,

@@ -4,6 +4,7 @@
  *   cpu.c                the device's functions and its table of kernels
  *   impl.h               the ways to compute an op, of which the first that fits is taken
  *   tuned/               tables that say for a family of processors which way is faster than that
+ *   measured.h           the same for processors without a table, by timing the ways (timing.h) before the first step
  *   ROOM/KERNEL.c        prepares kernels: checks, shapes, scratch, how many threads
  *   ROOM/KERNEL_isa.c    the loops, built for each instruction set (simd/isa.h)
  *   attention/           heads in blocks, by matmul's tiles (matmul/matmul_block_tmpl.h) or AMX's
@@ -21,13 +22,15 @@
 #include "device/device.h"
 
 typedef struct stk_onednn stk_onednn;
+struct stk_measured; /* measured.h */
 
 typedef struct stk_cpu_device {
     stk_device base;
     stk_isa isa;
     stk_onednn *onednn;
     stk_numa numa;
-    stk_cpu_pool *pool; /* NULL: one thread */
+    stk_cpu_pool *pool;            /* NULL: one thread */
+    struct stk_measured *measured; /* NULL: no choice is measured */
 } stk_cpu_device;
 
 /* What a body gets from stk_cpu_run. */
@@ -57,6 +60,8 @@ stk_status stk_cpu_slices_kernel(const stk_cpu_device *device, const stk_op_call
 /* For other kernels that lack them: the same call in f32 between two conversions. */
 stk_status stk_cpu_widen_kernel(const stk_cpu_device *device, const stk_op_call *call, stk_cpu_maker make,
                                 stk_kernel *out);
+/* "2 threads, avx2, oneDNN 2.6.3" */
+void stk_cpu_describe(const stk_cpu_device *device, stk_text *out);
 /* "own avx2" and so on: a constant. */
 const char *stk_cpu_own_impl(stk_isa isa);
 

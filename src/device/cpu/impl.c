@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "device/cpu/measured.h"
 #include "device/cpu/tuned/tuned.h"
 
 /* After STK_UNSUPPORTED nothing is left in *out. */
@@ -30,6 +31,17 @@ stk_status stk_cpu_make_first(const stk_cpu_device *device, const stk_op_call *c
     return refused ? STK_UNSUPPORTED : stk_cpu_unsupported(call);
 }
 
+const stk_cpu_way *stk_cpu_ways_of(stk_op op)
+{
+    switch (op) {
+    case STK_OP_matmul: return stk_matmul_ways;
+    case STK_OP_conv2d:
+    case STK_OP_conv2d_grad_data:
+    case STK_OP_conv2d_grad_weight: return stk_conv_ways;
+    default: return NULL;
+    }
+}
+
 stk_status stk_cpu_make_way(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_way *ways,
                             const char *name, stk_kernel *out)
 {
@@ -46,7 +58,8 @@ stk_status stk_cpu_make_way(const stk_cpu_device *device, const stk_op_call *cal
 stk_status stk_cpu_make_best(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_way *ways,
                              const stk_cpu_impl *impls, stk_kernel *out)
 {
-    const char *name = stk_tuned_way(stk_tuned_of(device->isa), call);
+    const stk_tuned_table *table = device->base.default_kernels ? NULL : stk_tuned_of(device->isa);
+    const char *name = device->measured ? stk_measured_way(device->measured, call) : stk_tuned_way(table, call);
     stk_status status = name ? stk_cpu_make_way(device, call, ways, name, out) : STK_UNSUPPORTED;
     return status != STK_UNSUPPORTED ? status : stk_cpu_make_first(device, call, impls, out);
 }

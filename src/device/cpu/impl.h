@@ -36,11 +36,15 @@ typedef struct stk_cpu_way {
     stk_cpu_impl impl;
 } stk_cpu_way;
 
+extern const stk_cpu_way stk_matmul_ways[], stk_conv_ways[]; /* matmul/matmul.c, conv/conv2d.c */
+
 /* The kernel of the first that is called so and can do it, whatever tables and lists say; STK_UNSUPPORTED: none. The
  * array ends with {0}. */
 stk_status stk_cpu_make_way(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_way *ways,
                             const char *name, stk_kernel *out);
-/* By the way that the family's table names, else stk_cpu_make_first. */
+/* The lists of the ops that have ways: products, convolutions of images. NULL: an op that has none. */
+const stk_cpu_way *stk_cpu_ways_of(stk_op op);
+/* By the way that was measured to be best, or that the family's table names, else stk_cpu_make_first. */
 stk_status stk_cpu_make_best(const stk_cpu_device *device, const stk_op_call *call, const stk_cpu_way *ways,
                              const stk_cpu_impl *impls, stk_kernel *out);
 

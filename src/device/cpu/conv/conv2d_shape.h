@@ -6,8 +6,6 @@
 #include "device/cpu/onednn/onednn.h"
 #include "graph/op.h"
 
-/* Those of all six ops (conv2d.c). */
-extern const stk_cpu_way stk_conv_ways[];
 /* Of any of the six ops. */
 stk_conv_shape stk_conv_shape_of(const stk_op_call *call);
 /* Of images, 1x1 in one group, nothing padded; any stride. */

@@ -29,9 +29,6 @@ double stk_matmul_flops(const stk_matmul_sizes *sizes);
 /* One where it is small. */
 int stk_matmul_threads(const stk_cpu_device *device, const stk_matmul_sizes *sizes);
 
-/* Those that tables name (matmul.c). */
-extern const stk_cpu_way stk_matmul_ways[];
-
 /* matmul_product.c: where product.h has a fast way, by own tiles or by oneDNN's primitive. STK_UNSUPPORTED where oneDNN
  * has none. */
 bool stk_matmul_tiles_supports(const stk_cpu_device *device, const stk_op_call *call);

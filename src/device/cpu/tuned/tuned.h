@@ -1,8 +1,8 @@
 /* Which way to compute an op is best on this family of processors, as measured: one table for each family, made by
  * './dev tune' (bench/bench_ways.c, tools/tune.py) and committed with what was measured. Lists of ways (impl.h) say
  * what can be done, and have rules for what is best; a table says where another way is, by ranges of a call's sizes.
- * It is a constant: the same call gets the same way in every run, and nothing is timed here. A family without a table
- * has the rules alone. docs/kernels.md has more.
+ * It is a constant: the same call gets the same way in every run, and nothing is timed here. On a processor without a
+ * table ways are measured as a run begins (device/cpu/measured.h). docs/kernels.md has more.
  *
  * Threads: any, as long as none changes the environment.
  */
@@ -72,7 +72,7 @@ typedef struct stk_tuned_table {
 extern const stk_tuned_table stk_tuned_intel_amx, stk_tuned_intel_avx512, stk_tuned_intel_skylake;
 
 /* The table of this processor's family, for a device with these instructions; NULL: none, or the environment's
- * STOKER_KERNELS is "default". */
+ * STOKER_KERNELS is "default" or "measured". */
 const stk_tuned_table *stk_tuned_of(stk_isa isa);
 /* The way of the first row that has this call; NULL: none, or no table. Borrowed from the table. */
 const char *stk_tuned_way(const stk_tuned_table *table, const stk_op_call *call);

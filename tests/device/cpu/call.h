@@ -68,6 +68,19 @@ static inline void call_free(call *c)
     memset(c, 0, sizeof(*c));
 }
 
+/* Behind scratch memory, where a kernel must not write: code that a library makes as it runs is seen by no sanitizer.
+ */
+enum { CALL_GUARD = 1 << 16, CALL_GUARD_BYTE = 0xa5 };
+
+static inline stk_status call_check_guard(const stk_kernel *kernel, const void *scratch)
+{
+    const unsigned char *guard = (const unsigned char *)scratch + kernel->scratch_bytes;
+    for (int i = 0; i < CALL_GUARD; i++)
+        if (guard[i] != CALL_GUARD_BYTE)
+            return stk_fail(STK_CORRUPT, "'%s' writes %d bytes behind its scratch memory", kernel->impl, i);
+    return STK_OK;
+}
+
 /* in_place >= 0: output in_place / 32 in a copy of input in_place % 32. Free each of out[] with free(). */
 static inline stk_status call_run(const call *c, stk_device *device, int in_place, void *out[CALL_MOST],
                                   uint32_t *in_place_bits)
@@ -83,7 +96,8 @@ static inline stk_status call_run(const call *c, stk_device *device, int in_plac
     memset(out, 0, CALL_MOST * sizeof(*out));
     STK_TRY(device->class->kernel(device, &op_call, &kernel));
     if (in_place_bits) memcpy(in_place_bits, kernel.in_place, sizeof(kernel.in_place));
-    scratch = call_alloc(kernel.scratch_bytes);
+    scratch = call_alloc(kernel.scratch_bytes + CALL_GUARD);
+    memset((char *)scratch + kernel.scratch_bytes, CALL_GUARD_BYTE, CALL_GUARD);
     for (int o = 0; o < c->n_out; o++) {
         out[o] = call_alloc(stk_desc_bytes(out_desc[o]));
         if (in_place < 0 || in_place / 32 != o) continue;
@@ -92,6 +106,7 @@ static inline stk_status call_run(const call *c, stk_device *device, int in_plac
     }
     stk_entry entry = {&kernel, {.in = in, .out = out, .scratch = kernel.scratch_bytes ? scratch : NULL}};
     STK_TRY(device->class->run(device, &entry, 1, &i_failed));
+    status = call_check_guard(&kernel, scratch);
 done:
     free(scratch);
     stk_kernel_free(&kernel);

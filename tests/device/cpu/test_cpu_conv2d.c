@@ -42,6 +42,9 @@ static const shape shapes[] = {
     /* Strides: phases without taps, phases of different size, images with rows left over. */
     {3, 8, 8, 24, 40, SQUARE(3, 2, 1)},
     {3, 9, 7, 24, 40, SQUARE(1, 2, 0)},
+    /* What oneDNN writes behind its scratch memory for. */
+    {3, 16, 16, 3, 8, SQUARE(1, 2, 0)},
+    {3, 82, 82, 12, 22, SQUARE(1, 2, 0)},
     {2, 11, 10, 9, 18, SQUARE(2, 3, 0)},
     {2, 12, 13, 8, 16, SQUARE(3, 3, 1)},
     {2, 15, 14, 3, 32, SQUARE(7, 2, 3)},

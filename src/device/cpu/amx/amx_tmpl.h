@@ -72,6 +72,17 @@ INLINE halves round_wide(pairs low, pairs high)
 
 /* --- packing --- */
 
+/* 64 bytes, past the caches where they begin a line and are not read again soon. */
+INLINE void write_line(void *to, halves line, bool is_far)
+{
+    if (is_far) {
+        _Alignas(LINE) halves aligned = line;
+        stk_stream(to, &aligned, sizeof(aligned));
+    } else {
+        *(halves *)to = line;
+    }
+}
+
 /* Elements at to at + 31, of which n exist; the others are 0. */
 INLINE halves load_halves(const stk_amx_source *s, int64_t at, int64_t n)
 {
@@ -104,7 +115,7 @@ INLINE void join_rows(halves first, halves second, pairs *left, pairs *right)
 }
 
 /* 16 x 16 pairs: x[i][l] becomes to[l * to_row + i]; to_row in elements of 16 bits. */
-INLINE void transpose_pairs(pairs x[ROWS], uint16_t *to, int64_t to_row)
+INLINE void transpose_pairs(pairs x[ROWS], uint16_t *to, int64_t to_row, bool is_far)
 {
     pairs y[ROWS];
     for (int i = 0; i < ROWS; i += 2) {
@@ -127,14 +138,21 @@ INLINE void transpose_pairs(pairs x[ROWS], uint16_t *to, int64_t to_row)
             __builtin_shufflevector(x[r + 8], x[r + 12], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
         pairs high2 =
             __builtin_shufflevector(x[r + 8], x[r + 12], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-        *(pairs *)(void *)(to + r * to_row) =
-            __builtin_shufflevector(low, low2, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
-        *(pairs *)(void *)(to + (r + 4) * to_row) =
-            __builtin_shufflevector(high, high2, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
-        *(pairs *)(void *)(to + (r + 8) * to_row) =
-            __builtin_shufflevector(low, low2, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-        *(pairs *)(void *)(to + (r + 12) * to_row) =
-            __builtin_shufflevector(high, high2, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        write_line(to + r * to_row,
+                   (halves)__builtin_shufflevector(low, low2, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27),
+                   is_far);
+        write_line(
+            to + (r + 4) * to_row,
+            (halves)__builtin_shufflevector(high, high2, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27),
+            is_far);
+        write_line(
+            to + (r + 8) * to_row,
+            (halves)__builtin_shufflevector(low, low2, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31),
+            is_far);
+        write_line(
+            to + (r + 12) * to_row,
+            (halves)__builtin_shufflevector(high, high2, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31),
+            is_far);
     }
 }
 
@@ -146,7 +164,10 @@ INLINE void pack_step(const stk_amx_source *s, int64_t l, int64_t k, int64_t j, 
             int64_t at = l + 2 * i;
             halves first = load_halves(s, at * s->row + j, at < k ? n - j : 0);
             halves second = load_halves(s, (at + 1) * s->row + j, at + 1 < k ? n - j : 0);
-            join_rows(first, second, (pairs *)(void *)(to + i * DEPTH), (pairs *)(void *)(to + TILE + i * DEPTH));
+            pairs left, right;
+            join_rows(first, second, &left, &right);
+            write_line(to + i * DEPTH, (halves)left, s->is_wide);
+            write_line(to + TILE + i * DEPTH, (halves)right, s->is_wide);
         }
         return;
     }
@@ -156,21 +177,21 @@ INLINE void pack_step(const stk_amx_source *s, int64_t l, int64_t k, int64_t j, 
             int64_t column = j + half * ROWS + i;
             x[i] = (pairs)load_halves(s, l + column * s->col, column < n ? k - l : 0);
         }
-        transpose_pairs(x, to + half * TILE, DEPTH);
+        transpose_pairs(x, to + half * TILE, DEPTH, s->is_wide);
     }
 }
 
 PART void pack_b(const stk_amx_source *s, int64_t k, int64_t n, int64_t depth, uint16_t *to)
 {
-    if (s->col == 1) {
+    if (s->col == 1)
         for (int64_t l = 0; l < k; l += DEPTH)
             for (int64_t j = 0; j < n; j += SIDE)
                 pack_step(s, l, k, j, n, to + j * depth + l * SIDE);
-        return;
-    }
-    for (int64_t j = 0; j < n; j += SIDE)
-        for (int64_t l = 0; l < k; l += DEPTH)
-            pack_step(s, l, k, j, n, to + j * depth + l * SIDE);
+    else
+        for (int64_t j = 0; j < n; j += SIDE)
+            for (int64_t l = 0; l < k; l += DEPTH)
+                pack_step(s, l, k, j, n, to + j * depth + l * SIDE);
+    if (s->is_wide) stk_stream_end();
 }
 
 /* Step l of up to 32 rows of x [m,k]; element (i, l) is number i * row + l * col. */
@@ -187,8 +208,8 @@ INLINE void pack_rows(const stk_amx_source *s, int64_t first, int64_t m, int64_t
         halves next = load_halves(s, (at + 1) * s->col + first, at + 1 < k ? m - first : 0);
         join_rows(one, next, &left[p], &right[p]);
     }
-    transpose_pairs(left, to, DEPTH);
-    if (n_rows > ROWS) transpose_pairs(right, to + TILE, DEPTH);
+    transpose_pairs(left, to, DEPTH, false);
+    if (n_rows > ROWS) transpose_pairs(right, to + TILE, DEPTH, false);
 }
 
 /* In the order in which x lies in memory. */
@@ -258,17 +279,6 @@ INLINE void write_row(const stk_amx_block *g, const float *sums, int64_t row, in
             else
                 memcpy(to, &x, count * sizeof(*to));
         }
-    }
-}
-
-/* 64 bytes, past the caches where they begin a line and are not read again soon. */
-INLINE void write_line(void *to, halves line, bool is_far)
-{
-    if (is_far) {
-        _Alignas(LINE) halves aligned = line;
-        stk_stream(to, &aligned, sizeof(aligned));
-    } else {
-        *(halves *)to = line;
     }
 }
 

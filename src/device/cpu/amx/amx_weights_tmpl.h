@@ -19,8 +19,8 @@ INLINE void pack_channels(const uint16_t *const pixel[STK_AMX_PIXELS], int64_t a
         }
     }
     if (!transposes) return;
-    transpose_pairs(left, to, DEPTH);
-    transpose_pairs(right, to + tile, DEPTH);
+    transpose_pairs(left, to, DEPTH, false);
+    transpose_pairs(right, to + tile, DEPTH, false);
 }
 
 static void pack_pixels(const uint16_t *const pixel[STK_AMX_PIXELS], int64_t n_channels, bool transposes, uint16_t *to,

@@ -294,12 +294,21 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+bool stk_conv_onednn_overruns(const stk_conv_shape *s)
+{
+    enum { LONGEST_VECTOR = 16 };
+    bool has_stride = s->window.stride[0] > 1 || s->window.stride[1] > 1;
+    return s->pass == STK_CONV_GRAD_WEIGHT && s->x.rank == 4 && s->window.groups == 1 && has_stride &&
+           s->weight.dim[1] == 1 && s->weight.dim[2] == 1 && s->weight.dim[3] < LONGEST_VECTOR;
+}
+
 /* With AVX-512, whose vectors are as long as a few channels (docs/kernels.md): our tiles are 32 of them wide. */
 bool stk_conv_onednn_is_faster(const stk_cpu_device *device, const stk_op_call *call)
 {
     enum { A_VECTOR = 16, FEW = 32 };
     stk_conv_shape s = stk_conv_shape_of(call);
-    if (call->in[0].dtype != STK_F32 || device->isa != STK_ISA_AVX512 || s.x.rank != 4) return false;
+    if (call->in[0].dtype != STK_F32 || device->isa != STK_ISA_AVX512 || s.x.rank != 4 || stk_conv_onednn_overruns(&s))
+        return false;
     int64_t c = smaller(s.x.dim[3], s.y.dim[3]);
     if (stk_conv_is_depthwise(&s)) return true;
     if (s.window.groups > 1) return false; /* It is oneDNN's in any case. */
@@ -311,7 +320,8 @@ bool stk_conv_onednn_is_faster(const stk_cpu_device *device, const stk_op_call *
 bool stk_conv_onednn_in_f32(const stk_cpu_device *device, const stk_op_call *call)
 {
     (void)device;
-    return call->in[0].dtype == STK_F32;
+    stk_conv_shape s = stk_conv_shape_of(call);
+    return call->in[0].dtype == STK_F32 && !stk_conv_onednn_overruns(&s);
 }
 
 stk_status stk_conv_onednn_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "device/cpu/conv/conv2d.h"
+#include "device/cpu/conv/conv2d_onednn.h"
 #include "device/cpu/conv/conv2d_shape.h"
 #include "device/cpu/conv/conv2d_weight_point.h"
 #include "device/cpu/matmul/matmul_onednn.h"
@@ -147,7 +148,7 @@ bool stk_conv_own_covers(const stk_conv_shape *s)
     if (w->groups > 1 || s->x.rank > 4) return false;
     switch (s->pass) {
     case STK_CONV_GRAD_DATA: return !is_dilated || !is_strided;
-    case STK_CONV_GRAD_WEIGHT: return s->x.dim[3] >= 8;
+    case STK_CONV_GRAD_WEIGHT: return s->x.dim[3] >= 8 || stk_conv_onednn_overruns(s);
     default: return true;
     }
 }

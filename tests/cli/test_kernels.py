@@ -3,7 +3,6 @@
 
 usage: test_kernels.py STOKER WORK_FOLDER
 """
-import json
 import os
 import shutil
 
@@ -65,7 +64,7 @@ def others_are_not_used():
 def who_has_none():
     done = accepted([*TRAIN, "--steps", "5", "--out", "fixed", "--deterministic"])
     check(text("fixed") is None and "kernels by rule" in done.stdout, f"deterministic: by rule: {done.stdout}")
-    done = refused([*TRAIN, "--steps", "7", "--out", "fixed", "--resume"], 1, "deterministic", lines=None)
+    refused([*TRAIN, "--steps", "7", "--out", "fixed", "--resume"], 1, "deterministic", lines=None)
     accepted([*TRAIN, "--steps", "7", "--out", "fixed", "--resume", "--set", "deterministic=true"])
     accepted([*TRAIN, "--steps", "2", "--out", "two", "--replicas", "2"])
     check(text("two") is None, "replicas measure nothing")
@@ -73,6 +72,8 @@ def who_has_none():
         os.environ["STOKER_KERNELS"] = how
         accepted([*TRAIN, "--steps", "2", "--out", how])
         check(text(how) is None, f"nor do runs by {how} kernels")
+    # A run that has gone by measured ones is told.
+    accepted([*TRAIN, "--steps", "13", "--out", "whole", "--resume"], "losses may differ from its by rounding", "here none are")
     os.environ["STOKER_KERNELS"] = "fastest"
     refused(["devices"], 2, "default, tuned or measured, not 'fastest'", lines=None)
     os.environ["STOKER_KERNELS"] = "measured"

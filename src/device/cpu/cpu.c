@@ -226,7 +226,8 @@ static stk_status take_choices(stk_device *base, const char *text)
     stk_cpu_device *device = (stk_cpu_device *)base;
     bool counts;
     STK_RETURN_IF_ERROR(open_measured(device, &counts));
-    return counts ? stk_measured_take(device->measured, text) : STK_OK;
+    if (!counts) return stk_fail(STK_MISMATCH, "they were measured, and here none are");
+    return stk_measured_take(device->measured, text);
 }
 
 void stk_cpu_describe(const stk_cpu_device *device, stk_text *out)

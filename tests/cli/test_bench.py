@@ -17,6 +17,10 @@ import meter  # noqa: E402: the path comes first
 QUICK = ["--seconds", "20", "--runs", "6", "--most-runs", "6", "--warmup", "1"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+# What the second case of "net" calls its one replica: both cases run the same three steps, of whose noise no bound is known, and an
+# efficiency over 150 %, which is refused, is so out of reach.
+CALLED = 64
+
 
 def result(folder):
     with open(f"{folder}/result.json") as f:
@@ -323,9 +327,9 @@ def tables():
         check((row["sample_joules"] == "") == (other["sample_joules"] is None), "what is not measured has no number")
     net = rows[3]
     m = result("net")["cases"][3]["summary"]["metrics"]
-    check(net["case"] == "net 2" and float(net["replica_batch"]) == m["batch"] / 2 and net["precision"] == "f32", f"its batch: {net}")
-    check(abs(float(net["efficiency"]) * 2 * float(rows[2]["median"]) / float(net["median"]) - 1) < 1e-6, f"its efficiency: {net}")
-    flop = (m["step_flop"] - m.get("recomputed_flop", 0)) * 2 / m["step_s"]
+    check(net["case"] == "net 2" and float(net["replica_batch"]) == m["batch"] / CALLED and net["precision"] == "f32", f"its batch: {net}")
+    check(abs(float(net["efficiency"]) * CALLED * float(rows[2]["median"]) / float(net["median"]) - 1) < 1e-6, f"its efficiency: {net}")
+    flop = (m["step_flop"] - m.get("recomputed_flop", 0)) * CALLED / m["step_s"]
     check(abs(float(net["flop_per_s"]) / flop - 1) < 1e-6 and net["share_of_published_peak"] == "", f"its use: {net}")
     check([c["case"] for c in told["comparisons"]] == [], "nothing in common with the first")
     text = open("tables/t.md").read()
@@ -384,9 +388,9 @@ def trainings():
                 "    epochs: 1\n    precision: f32\n    checkpoint: {end: false}\ncases:\n"
                 "  - {name: product, run: '{stoker} bench part matmul 64x64x64 f32 --seconds 0', pattern: '^([0-9.,]+) ', unit: GFLOP/s, precision: f32}\n"
                 "  - {name: memory, run: '{stoker} bench part memory 1 --seconds 0', pattern: '^([0-9.,]+) ', unit: GB/s}\n")
-        for n in 1, 2:
+        for n, replicas in (1, 1), (2, CALLED):
             f.write(f"  - {{name: net {n}, run: {train}, file: '{{work}}/run/result.json', key: samples_per_s, unit: samples/s, precision: f32, "
-                    f"replicas: {n}, scaling: weak, about: three steps}}\n")
+                    f"replicas: {replicas}, scaling: weak, about: three steps}}\n")
         f.write("  - {name: never, run: 'false', cores: 4096}\n")
     accepted(["bench", "--suite", "net-suite.yaml", "--most-runs", "2", "--device", "cpu", "--out", "net"], "net 1")
     r = result("net")

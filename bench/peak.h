@@ -13,11 +13,13 @@
 typedef float wide8 __attribute__((vector_size(32)));
 typedef float wide16 __attribute__((vector_size(64)));
 
-/* Twelve independent chains of multiply-adds: more than latency times throughput. */
+/* Twelve independent chains of multiply-adds: more than latency times throughput. A compiler that knew b and c would
+ * see that the chain from 1 on stays at 1, and leave it out. */
 #define FLOPS_LOOP(T)                                                                                                  \
     T a[12], b = (T){0} + 0.999f, c = (T){0} + 0.001f;                                                                 \
     for (int i = 0; i < 12; i++)                                                                                       \
         a[i] = (T){0} + (float)i;                                                                                      \
+    __asm__("" : "+x"(b), "+x"(c));                                                                                    \
     for (int64_t r = 0; r < n; r++)                                                                                    \
         _Pragma("GCC unroll 12") for (int i = 0; i < 12; i++) a[i] = a[i] * b + c;                                     \
     T sum = a[0];                                                                                                      \

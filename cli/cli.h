@@ -163,6 +163,10 @@ const char *cli_find_data(const char *path, char out[CLI_PATH]);
 bool cli_is_tar(const char *path);
 bool cli_ends_with(const char *text, const char *end);
 
+/* --- crash.c --- */
+/* What is said when loaded code of others crashes. */
+void cli_settle_crashes(void);
+
 /* --- environment.c --- */
 /* False: a variable that the library reads is not what it can be; a message is out. */
 bool cli_check_environment(void);

@@ -16,6 +16,7 @@ static int run_verb(const cli_verb *verb, int argc, char **argv)
     if (!runs_others && !cli_check_environment()) return CLI_USAGE;
     /* A watched or timed command shall find the settings that it would find without us. */
     if (!runs_others) cli_settle_threads(argv);
+    if (!runs_others) cli_settle_crashes();
     cli_settle_output(verb);
     return cli_finish_output(verb, verb->run(verb, argc - 1 - n_words, argv + 1 + n_words));
 }

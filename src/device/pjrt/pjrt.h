@@ -28,6 +28,7 @@
 
 typedef struct pjrt_plugin {
     char path[512];
+    int foreign; /* its number (base/foreign.h) */
     const pjrt_api *api;
     pjrt_client *client;
     pjrt_chip *const *chip; /* the client's */

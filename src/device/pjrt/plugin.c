@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/foreign.h"
 #include "base/thread.h"
 #include "device/pjrt/pjrt.h"
 
@@ -58,7 +59,9 @@ stk_status pjrt_call(const pjrt_plugin *plugin, enum pjrt_slot slot, void *args,
     if (!function)
         return stk_fail(STK_UNSUPPORTED, "%s: the plug-in '%s' (PJRT %d.%d) has no such function", doing, plugin->path,
                         plugin->api->version.major, plugin->api->version.minor);
+    stk_foreign_enter(plugin->foreign, doing);
     pjrt_error *error = function(args);
+    stk_foreign_leave();
     return error ? turn_error(plugin, error, doing) : STK_OK;
 }
 
@@ -71,7 +74,9 @@ void pjrt_call_quietly(const pjrt_plugin *plugin, enum pjrt_slot slot, void *arg
         ((void (*)(void *))(void *)function)(args);
         return;
     }
+    stk_foreign_enter(plugin->foreign, "asked for a detail, or tidying up");
     pjrt_error *error = function(args);
+    stk_foreign_leave();
     if (!error) return;
     pjrt_error_args destroy = {.head = {sizeof(destroy), NULL}, .error = error};
     pjrt_call_quietly(plugin, PJRT_ERROR_DESTROY, &destroy);
@@ -168,7 +173,12 @@ static stk_status find_path(const char *name, char *out, size_t size)
 
 static stk_status open_library(pjrt_plugin *plugin)
 {
+    char what[sizeof(plugin->path) + 64];
+    snprintf(what, sizeof(what), "the PJRT plug-in '%s'", plugin->path);
+    plugin->foreign = stk_foreign_add(what);
+    stk_foreign_enter(plugin->foreign, "loading");
     void *library = dlopen(plugin->path, RTLD_NOW | RTLD_LOCAL);
+    stk_foreign_leave();
     if (!library)
         return stk_fail(STK_NO_DEVICE, "cannot load the PJRT plug-in: %s%s", dlerror(),
                         strcmp(plugin->path, "libtpu.so") != 0
@@ -180,9 +190,13 @@ static stk_status open_library(pjrt_plugin *plugin)
         dlclose(library);
         return stk_fail(STK_NO_DEVICE, "'%s' is no PJRT plug-in: it has no GetPjrtApi", plugin->path);
     }
+    stk_foreign_enter(plugin->foreign, "loading");
     plugin->api = get_api(); /* The library stays: what it has started does not end. */
+    stk_foreign_leave();
     if (!plugin->api) return stk_fail(STK_NO_DEVICE, "'%s': GetPjrtApi gives nothing", plugin->path);
     const pjrt_version *version = &plugin->api->version;
+    snprintf(what, sizeof(what), "the PJRT plug-in '%s' (PJRT %d.%d)", plugin->path, version->major, version->minor);
+    stk_foreign_found(plugin->foreign, what, *(void **)&get_api);
     if (version->major != 0 || !get_function(plugin, PJRT_BUFFER_TO_HOST))
         return stk_fail(STK_NO_DEVICE, "'%s' has version %d.%d of PJRT's interface, and 0.23 or newer is wanted",
                         plugin->path, version->major, version->minor);

@@ -38,8 +38,8 @@ KINDS = [(op, dtype) for dtype in PRECISIONS for op in ("matmul", "conv2d", "con
 
 # Of a table: a row must win that much in all (a sum of logarithms of ratios of times), that much on the average call,
 # and have that many calls; a call counts for no more than a factor of e either way.
-LEAST_GAIN, LEAST_MEAN, LEAST_CALLS, MOST_BOUNDS = 0.35, 0.03, 5, 4
-# A kind of call has rows only where they win that much in calls which they were not made of.
+LEAST_GAIN, LEAST_MEAN, LEAST_CALLS, MOST_BOUNDS = 0.35, 0.03, 8, 4
+# And tables that are made without some of its calls must win that much in these, and as much in all as above.
 LEAST_ELSEWHERE = 1.01
 BEHIND = 1.05
 
@@ -105,14 +105,30 @@ def draw_convolution(rng, op, dtype):
             return f"{op} {dtype} {out} {images} {side} {side} {c} {o} {kernel} {kernel} {stride} {pad} {pad} 1 {groups}"
 
 
+def draw_large_convolution(rng, op, dtype):
+    """As in the networks that photographs are put into: most of their arithmetic is in convolutions larger than those above."""
+    while True:
+        images, side = by_size(rng, 8, 64), rng.choice([7, 8, 14, 16, 28, 32, 56, 64])
+        c, o = channels(rng, 32, 2048), channels(rng, 32, 2048)
+        kernel = rng.choice([1, 1, 3])
+        work = images * side * side * c * o * kernel * kernel
+        most = 1 << (33 if dtype == "bf16" else 32)
+        if most >> 3 <= work <= most and images * side * side * max(c, o) <= 1 << 26:
+            out = "f32" if op == "conv2d_grad_weight" else dtype
+            return f"{op} {dtype} {out} {images} {side} {side} {c} {o} {kernel} {kernel} 1 {kernel // 2} {kernel // 2} 1 1"
+
+
 def draw(seed, n):
-    """n calls, the kinds of KINDS in turn."""
+    """n calls, the kinds of KINDS in turn, and large ones."""
     rng = random.Random(seed)
     for i in range(n):
         op, dtype = KINDS[i % len(KINDS)]
         yield draw_product(rng, dtype) if op == "matmul" else draw_convolution(rng, op, dtype)
     for i in range(n // 4):
         yield draw_long_product(rng, PRECISIONS[i % len(PRECISIONS)])
+    convolutions = [kind for kind in KINDS if kind[0] != "matmul"]
+    for i in range(n // 5):
+        yield draw_large_convolution(rng, *convolutions[i % len(convolutions)])
 
 
 def recipe_calls(build):
@@ -321,20 +337,29 @@ def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else 1.0
 
 
-def cross_check(measured):
-    """The geometric mean of rule over table where the table was made without the calls that it is tried on."""
-    parts, ratios = 5, {}
-    for part in range(parts):
-        rows = [(kind, bounds, way) for kind, bounds, way, _ in fit([m for i, m in enumerate(measured) if i % parts != part])]
-        for i, m in enumerate(measured):
-            if i % parts == part and m.rule in m.times:
-                ratios.setdefault(m.kind, []).append(m.times[m.rule] / m.times[choose(rows, m)])
-    return {kind: mean(values) for kind, values in ratios.items()}
+def ratios_elsewhere(measured):
+    """Of each call: the rule's time over that by tables that are made without it and a fifth of the others, the mean of some."""
+    parts, shuffles, ratios = 5, 3, {}
+    for shuffle in range(shuffles):
+        order = list(range(len(measured)))
+        random.Random(shuffle).shuffle(order)
+        for part in range(parts):
+            left_out = {i for at, i in enumerate(order) if at % parts == part}
+            rows = [(kind, bounds, way) for kind, bounds, way, _ in fit([m for i, m in enumerate(measured) if i not in left_out])]
+            for i in left_out:
+                m = measured[i]
+                if m.rule in m.times:
+                    ratios.setdefault(m.call, []).append(m.times[m.rule] / m.times[choose(rows, m)])
+    return {call: mean(values) for call, values in ratios.items()}
+
+
+def holds_elsewhere(ratios):
+    return mean(ratios) >= LEAST_ELSEWHERE and len(ratios) * math.log(mean(ratios)) >= LEAST_GAIN
 
 
 def write_table(family, path, about, measured):
-    crossed = cross_check(measured)
-    rows = [row for row in fit(measured) if crossed[row[0]] >= LEAST_ELSEWHERE]
+    elsewhere = ratios_elsewhere(measured)
+    rows = [row for row in fit(measured) if holds_elsewhere([elsewhere[m.call] for m in row[3] if m.call in elsewhere])]
     name = family.replace("-", "_")
     lines = [f"/* Made by './dev tune' of {path.name}, which has the measured times: do not edit. Rows that are not here are the",
              " * lists' own choice. */", '#include "device/cpu/tuned/tuned.h"', "", "/* clang-format off */",
@@ -344,7 +369,7 @@ def write_table(family, path, about, measured):
                          for size, (least, most) in bounds.items())
         won = mean(m.times[m.rule] / m.time_of(way) for m in calls if m.rule in m.times)
         lines += [f"    /* {len(calls)} calls: {1 / won:.2f}x of the time. */",
-                  f"    {{STK_OP_{kind[0]}, STK_{kind[1].upper()}, \"{way}\", {{{text or '{0}'}}}}},"]
+                  f"    {{STK_OP_{kind[0]}, STK_{kind[1].upper()}, \"{way}\", {len(bounds)}, {{{text or '{0}'}}}}},"]
     lines += ["};", "/* clang-format on */", "",
               f"const stk_tuned_table stk_tuned_{name} = {{", f"    .name = \"{family}\",", f"    .measured = \"{about}\",",
               "    .row = rows,", "    .n_rows = sizeof(rows) / sizeof(rows[0]),", "};", ""]
@@ -357,7 +382,8 @@ def write_table(family, path, about, measured):
         if calls:
             by_rule = mean(m.times[m.rule] / m.best() for m in calls)
             by_table = mean(m.times[choose(short, m)] / m.best() for m in calls)
-            print(f"| {kind[0]} {kind[1]} | {len(calls)} | {by_rule:.3f} | {by_table:.3f} | {by_table / by_rule:.3f} | {1 / crossed[kind]:.3f} |")
+            apart = mean(elsewhere[m.call] if choose(short, m) != m.rule else 1 for m in calls)
+            print(f"| {kind[0]} {kind[1]} | {len(calls)} | {by_rule:.3f} | {by_table:.3f} | {by_table / by_rule:.3f} | {1 / apart:.3f} |")
 
 
 # --- checking ---

@@ -287,6 +287,18 @@ static void added_to_c(void **state)
     }
 }
 
+/* Results that go past the caches where their rows begin with lines; of two parts of a sum, the last one does. */
+static void large_results(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        stk_product_shape s = shape_of(1100, 2000, i == 1 ? 1550 : 20, false, false, STK_F32);
+        s.c_step = i == 2 ? s.n + 2 : s.n + 16;
+        s.has_bias = i == 1;
+        check(s);
+    }
+}
+
 /* After the last part of a sum, and once. */
 static void biases(void **state)
 {
@@ -333,8 +345,13 @@ static void rare_numbers_are_cast(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(odd_sizes),  cmocka_unit_test(blocks_of_rows), cmocka_unit_test(long_sums),
-        cmocka_unit_test(added_to_c), cmocka_unit_test(biases),         cmocka_unit_test(rare_numbers_are_cast),
+        cmocka_unit_test(odd_sizes),
+        cmocka_unit_test(blocks_of_rows),
+        cmocka_unit_test(long_sums),
+        cmocka_unit_test(large_results),
+        cmocka_unit_test(added_to_c),
+        cmocka_unit_test(biases),
+        cmocka_unit_test(rare_numbers_are_cast),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ enum { LEAST_PIXELS = 128, USUAL_PIXELS = 512, PARTS_A_THREAD = 4 };
 /* Weights whose gradient is a sum for each part. */
 enum { MOST_WEIGHTS = 256 * 128 };
 
-bool stk_conv_point_supports(const stk_cpu_device *device, const stk_op_call *call)
+bool stk_conv_point_can(const stk_cpu_device *device, const stk_op_call *call)
 {
     const stk_conv_shape whole = stk_conv_shape_of(call), *s = &whole;
     const stk_window *w = &s->window;
@@ -51,11 +51,18 @@ bool stk_conv_point_supports(const stk_cpu_device *device, const stk_op_call *ca
     if (device->isa == STK_ISA_BASELINE || !stk_conv_is_point(s)) return false;
     bool spreads = s->pass == STK_CONV_GRAD_DATA && (w->stride[0] > 1 || w->stride[1] > 1);
     if (spreads && stk_conv_has_finish(s)) return false; /* Pixels that no product reaches have a bias, too. */
-    int64_t n_pixels = stk_shape_product(s->y, 0, 3), n_weights = stk_shape_count(s->weight);
+    int64_t n_pixels = stk_shape_product(s->y, 0, 3);
     bool is_strided = w->stride[0] > 1 || w->stride[1] > 1;
-    if (s->pass == STK_CONV_GRAD_WEIGHT && (dtype != STK_F32 || is_strided || n_weights > MOST_WEIGHTS)) return false;
+    if (s->pass == STK_CONV_GRAD_WEIGHT && (dtype != STK_F32 || is_strided)) return false;
     return n_pixels / device->base.n_threads >= LEAST_PIXELS &&
            stk_sgemm_pays(n_pixels, s->weight.dim[0], s->weight.dim[3]);
+}
+
+bool stk_conv_point_supports(const stk_cpu_device *device, const stk_op_call *call)
+{
+    stk_conv_shape s = stk_conv_shape_of(call);
+    return stk_conv_point_can(device, call) &&
+           (s.pass != STK_CONV_GRAD_WEIGHT || stk_shape_count(s.weight) <= MOST_WEIGHTS);
 }
 
 /* --- strides --- */
@@ -189,6 +196,19 @@ static stk_status run_weight(const void *p, const stk_kernel_args *args)
     return failed == STK_OK ? STK_OK : stk_fail((stk_status)failed, "oneDNN's product failed");
 }
 
+/* Many: the threads share these, or, where their parts would be small, the pixels (matmul_onednn.h). */
+static stk_status run_many_weights(const void *p, const stk_kernel_args *args)
+{
+    const point_state *s = p;
+    stk_sgemm g = {.m = s->n, .n = s->k, .k = s->n_pixels, .transpose_a = true, .c = args->out[0]};
+    g.a = args->in[1];
+    g.b = args->in[0];
+    g.a_step = s->n;
+    g.b_step = g.c_step = s->k;
+    return s->n_parts > 1 ? stk_sgemm_run_deep(&g, s->n_parts, s->n_threads, args->scratch)
+                          : stk_sgemm_run(&g, s->n_threads);
+}
+
 static void widen_weight_part(const void *p, int i_part, int n_parts)
 {
     const point_task *task = p;
@@ -256,6 +276,13 @@ stk_status stk_conv_point_make(const stk_cpu_device *device, const stk_op_call *
     cut(s);
     if (shape->pass == STK_CONV_GRAD_WEIGHT) {
         s->k = c, s->n = o;
+        if (o * c > MOST_WEIGHTS) {
+            out->run = run_many_weights;
+            s->n_parts = stk_sgemm_depth(o, c, s->n_pixels, s->n_threads);
+            out->scratch_bytes = stk_sgemm_deep_bytes(o, c, s->n_parts);
+            out->library_bytes = STK_ONEDNN_BYTES + stk_sgemm_library_bytes(o, c, s->n_pixels, s->n_threads);
+            return STK_OK;
+        }
         out->run = run_weight;
         s->n_parts = s->n_threads == 1 ? 1 : s->n_threads * PARTS_A_THREAD;
         s->part_bytes = floats(o * c);

@@ -1,4 +1,4 @@
-/* A 1x1 convolution without stride and padding, and its gradients, as one product of 16-bit floats, by product.h. */
+/* A 1x1 convolution without stride and padding, and its gradients, as one product of bf16 or f32, by product.h. */
 #ifndef STK_DEVICE_CPU_CONV_CONV2D_PRODUCT_H
 #define STK_DEVICE_CPU_CONV_CONV2D_PRODUCT_H
 

@@ -34,6 +34,7 @@ typedef struct stk_tile_block {
     float *c;
     uint16_t *rounded_c; /* not NULL: c goes here instead, as bf16 */
     int64_t c_row;
+    bool is_far;       /* c is written past the caches, where it is f32 and lines allow it */
     const void *ahead; /* [ahead_bytes], brought into the second-level cache on the way; NULL: nothing */
     int64_t ahead_bytes;
     /* As in matmul.h, but that with STK_SKIP_START, too, `add` alone says what is added to. */

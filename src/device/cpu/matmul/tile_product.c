@@ -378,6 +378,7 @@ static void multiply_part(const void *task, int i_part, int n_parts)
     }
     stk_tile_block g = {.m = end - row, .k = t->k, .depth = depth};
     bool lies_there = set_rows(t, row, &g);
+    g.is_far = t->l + t->k == s->k && !s->adds && stk_is_past_caches((size_t)(s->m * s->n) * sizeof(float));
     int64_t first_col = col;
     /* Panel by panel, so that each stays in the cache for all rows of the block. */
     for (; col < end_col; col += B_WIDTH) {

@@ -45,6 +45,7 @@ typedef struct tile_call {
     uint16_t *rounded_c;
     int64_t c_row;
     uint64_t columns; /* bit by bit, which are written */
+    bool is_far;      /* past the caches: c begins with a line, and so do its rows */
     const char *ahead;
     int64_t ahead_step; /* bytes from unit to unit */
 } tile_call;
@@ -88,7 +89,10 @@ static inline __attribute__((always_inline)) void write_vec(const tile_call *t, 
         return;
     }
 #endif
-    _mm512_mask_storeu_ps(t->c + at, mask, sum);
+    if (t->is_far && mask == (__mmask16)~0)
+        _mm512_stream_ps(t->c + at, sum);
+    else
+        _mm512_mask_storeu_ps(t->c + at, mask, sum);
 }
 
 static inline __attribute__((always_inline)) void tile(const int height, const int vecs, const tile_call *t)
@@ -184,6 +188,7 @@ static void multiply_tile(const stk_tile_block *g, int64_t row, int64_t height, 
     else
         t.c = g->c + row * g->c_row + col;
     t.columns = ~(uint64_t)0 >> (COLS - width);
+    t.is_far = g->is_far && (uintptr_t)t.c % LINE == 0 && t.c_row % LANES == 0;
     fns[width > COLS / 2][height - 1](&t);
 }
 
@@ -195,6 +200,7 @@ static void multiply(const stk_tile_block *g)
         for (int64_t col = 0; col < g->n; col += COLS)
             multiply_tile(g, row, height, col);
     }
+    if (g->is_far) _mm_sfence();
 }
 
 /* --- squares --- */

@@ -4,28 +4,28 @@
 
 /* clang-format off */
 static const stk_tuned_row rows[] = {
-    /* 7 calls: 0.82x of the time. */
-    {STK_OP_matmul, STK_F32, "onednn", {{STK_TUNED_work, 60001, 190000}, {STK_TUNED_batches, 0, 3}}},
-    /* 107 calls: 0.86x of the time. */
-    {STK_OP_matmul, STK_F32, "sgemm", {{STK_TUNED_work, 190001, 840000000}, {STK_TUNED_batches, 0, 3}}},
-    /* 8 calls: 0.85x of the time. */
-    {STK_OP_matmul, STK_F32, "onednn", {{STK_TUNED_work, 0, 840000000}, {STK_TUNED_batches, 4, STK_TUNED_ANY}, {STK_TUNED_m, 51, STK_TUNED_ANY}}},
-    /* 8 calls: 0.90x of the time. */
-    {STK_OP_matmul, STK_F32, "sgemm", {{STK_TUNED_work, 840000001, STK_TUNED_ANY}, {STK_TUNED_m, 0, 400}}},
-    /* 53 calls: 0.91x of the time. */
-    {STK_OP_matmul, STK_F32, "tiles", {{STK_TUNED_work, 840000001, STK_TUNED_ANY}, {STK_TUNED_m, 401, STK_TUNED_ANY}, {STK_TUNED_n, 0, 3000}}},
-    /* 6 calls: 0.79x of the time. */
-    {STK_OP_matmul, STK_F32, "sgemm", {{STK_TUNED_work, 840000001, STK_TUNED_ANY}, {STK_TUNED_m, 401, STK_TUNED_ANY}, {STK_TUNED_n, 3001, STK_TUNED_ANY}}},
-    /* 37 calls: 0.66x of the time. */
-    {STK_OP_conv2d, STK_BF16, "onednn", {{STK_TUNED_weights, 0, 8600}, {STK_TUNED_channel_grain, 0, 60}, {STK_TUNED_channels, 0, 40}}},
-    /* 10 calls: 0.94x of the time. */
-    {STK_OP_conv2d, STK_BF16, "product", {{STK_TUNED_weights, 0, 8600}, {STK_TUNED_channel_grain, 0, 60}, {STK_TUNED_channels, 41, STK_TUNED_ANY}}},
-    /* 8 calls: 0.95x of the time. */
-    {STK_OP_conv2d, STK_BF16, "onednn", {{STK_TUNED_weights, 0, 8600}, {STK_TUNED_channel_grain, 61, STK_TUNED_ANY}, {STK_TUNED_images, 61, STK_TUNED_ANY}}},
-    /* 7 calls: 0.84x of the time. */
-    {STK_OP_conv2d, STK_BF16, "onednn", {{STK_TUNED_weights, 8601, STK_TUNED_ANY}, {STK_TUNED_filters, 0, 39}}},
-    /* 24 calls: 0.96x of the time. */
-    {STK_OP_conv2d, STK_BF16, "product", {{STK_TUNED_weights, 320001, STK_TUNED_ANY}, {STK_TUNED_filters, 40, STK_TUNED_ANY}}},
+    /* 110 calls: 0.86x of the time. */
+    {STK_OP_matmul, STK_F32, "sgemm", 2, {{STK_TUNED_work, 110001, 800000000}, {STK_TUNED_batches, 0, 8}}},
+    /* 61 calls: 0.89x of the time. */
+    {STK_OP_matmul, STK_F32, "tiles", 2, {{STK_TUNED_work, 800000001, STK_TUNED_ANY}, {STK_TUNED_m, 401, STK_TUNED_ANY}}},
+    /* 13 calls: 0.90x of the time. */
+    {STK_OP_conv2d, STK_F32, "onednn", 3, {{STK_TUNED_work, 0, 940000000}, {STK_TUNED_filters, 0, 380}, {STK_TUNED_rows, 0, 399}}},
+    /* 43 calls: 0.97x of the time. */
+    {STK_OP_conv2d, STK_F32, "product", 1, {{STK_TUNED_work, 940000001, STK_TUNED_ANY}}},
+    /* 10 calls: 0.88x of the time. */
+    {STK_OP_conv2d_grad_weight, STK_F32, "direct", 3, {{STK_TUNED_channels, 71, STK_TUNED_ANY}, {STK_TUNED_filters, 0, 600}, {STK_TUNED_rows, 0, 300}}},
+    /* 80 calls: 0.97x of the time. */
+    {STK_OP_conv2d_grad_weight, STK_F32, "sgemm", 3, {{STK_TUNED_channels, 71, STK_TUNED_ANY}, {STK_TUNED_filters, 0, 600}, {STK_TUNED_rows, 301, STK_TUNED_ANY}}},
+    /* 9 calls: 0.75x of the time. */
+    {STK_OP_matmul, STK_BF16, "onednn", 2, {{STK_TUNED_turned_a, 0, 0}, {STK_TUNED_weights, 0, 800}}},
+    /* 30 calls: 0.82x of the time. */
+    {STK_OP_matmul, STK_BF16, "tiles", 3, {{STK_TUNED_turned_a, 0, 0}, {STK_TUNED_weights, 801, STK_TUNED_ANY}, {STK_TUNED_work, 0, 16000000}}},
+    /* 14 calls: 0.81x of the time. */
+    {STK_OP_matmul, STK_BF16, "onednn", 3, {{STK_TUNED_turned_a, 1, STK_TUNED_ANY}, {STK_TUNED_n, 0, 120}, {STK_TUNED_m, 101, STK_TUNED_ANY}}},
+    /* 47 calls: 0.71x of the time. */
+    {STK_OP_conv2d, STK_BF16, "onednn", 2, {{STK_TUNED_weights, 0, 8600}, {STK_TUNED_channel_grain, 0, 60}}},
+    /* 12 calls: 0.75x of the time. */
+    {STK_OP_conv2d_grad_data, STK_BF16, "onednn", 2, {{STK_TUNED_weights, 0, 2000}, {STK_TUNED_rows, 2001, STK_TUNED_ANY}}},
 };
 /* clang-format on */
 

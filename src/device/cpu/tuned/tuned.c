@@ -94,7 +94,7 @@ const char *stk_tuned_size_name(stk_tuned_size size)
 
 static bool is_in(const stk_tuned_row *row, const int64_t z[STK_TUNED_N_SIZES])
 {
-    for (int i = 0; i < STK_TUNED_MOST_BOUNDS && row->bound[i].most; i++) {
+    for (int i = 0; i < row->n_bounds; i++) {
         const stk_tuned_bound *b = &row->bound[i];
         if (z[b->size] < b->least || z[b->size] > b->most) return false;
     }

@@ -50,7 +50,7 @@ enum { STK_TUNED_MOST_BOUNDS = 4 };
 
 typedef struct stk_tuned_bound {
     stk_tuned_size size;
-    int64_t least, most; /* both included; most 0: no bound, and none behind it */
+    int64_t least, most; /* both included */
 } stk_tuned_bound;
 
 /* A shape class of calls, and the way (impl.h) that is best for it. */
@@ -58,6 +58,7 @@ typedef struct stk_tuned_row {
     stk_op op;
     stk_dtype dtype; /* of the first input */
     const char *way;
+    int n_bounds; /* 0: all calls of the op and dtype */
     stk_tuned_bound bound[STK_TUNED_MOST_BOUNDS];
 } stk_tuned_row;
 

@@ -50,8 +50,7 @@ static void tell(const char *what, const char *doing, const char *signal_name)
     add(text, sizeof(text), ")");
     if (doing) add(text, sizeof(text), " while it was ");
     if (doing) add(text, sizeof(text), doing);
-    add(text, sizeof(text),
-        "; the fault is not in Stoker: try another version of it, or another device. What was saved is kept\n");
+    add(text, sizeof(text), "; try another version of it, or another device. What was saved is kept\n");
     ssize_t written = write(STDERR_FILENO, text, strlen(text));
     (void)written;
 }

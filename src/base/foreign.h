@@ -1,5 +1,5 @@
-/* Code of others that this process loads while it runs, as plug-ins of a device are, and whose faults are not ours: who
- * it was, when the process crashes. Nothing here catches a crash: a program may, and ask (cli/crash.c).
+/* Code of others that this process loads while it runs, as plug-ins of a device are: in whose it was, when the process
+ * crashes. Nothing here catches a crash: a program may, and ask (cli/crash.c).
  *
  * Threads: any. stk_foreign_at may be called by a signal's handler.
  */

@@ -378,7 +378,9 @@ static void multiply_part(const void *task, int i_part, int n_parts)
     }
     stk_tile_block g = {.m = end - row, .k = t->k, .depth = depth};
     bool lies_there = set_rows(t, row, &g);
-    g.is_far = t->l + t->k == s->k && !s->adds && stk_is_past_caches((size_t)(s->m * s->n) * sizeof(float));
+    bool is_large = s->out == STK_F32 && stk_is_past_caches((size_t)(s->m * s->n) * sizeof(float));
+    /* Tiles of pairs were not measured with it. */
+    g.is_far = p->size == (int64_t)sizeof(float) && is_large && !s->adds && t->l + t->k == s->k;
     int64_t first_col = col;
     /* Panel by panel, so that each stays in the cache for all rows of the block. */
     for (; col < end_col; col += B_WIDTH) {

@@ -31,7 +31,7 @@ static const stk_tuned_row rows[] = {
 
 const stk_tuned_table stk_tuned_intel_amx = {
     .name = "intel-amx",
-    .measured = "2026-11-29, Intel(R) Xeon(R) Processor, 2 threads, avx512 with bf16 and AMX, oneDNN 2.6.3",
+    .measured = "2026-11-29 and 30, Intel(R) Xeon(R) Processor, 2 threads, avx512 with bf16 and AMX, oneDNN 2.6.3",
     .row = rows,
     .n_rows = sizeof(rows) / sizeof(rows[0]),
 };

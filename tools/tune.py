@@ -323,12 +323,15 @@ def choose(rows, m):
 
 
 def fit(measured):
+    """Convolutions of 1x1, which are products, apart from the others: few ways can do both."""
     rows = []
     for kind in KINDS:
-        calls = [m for m in measured if m.kind == kind]
-        ways = sorted({way for m in calls for way in m.times})
-        if calls:
-            rows += [(kind, bounds, way, of) for bounds, way, of in grow(calls, ways, {})[0]]
+        for taps in [(0, 1), (2, None)] if kind[0] != "matmul" else [None]:
+            least, most = taps or (0, None)
+            calls = [m for m in measured if m.kind == kind and least <= m.sizes["taps"] <= (most or m.sizes["taps"])]
+            ways = sorted({way for m in calls for way in m.times})
+            if calls:
+                rows += [(kind, bounds, way, of) for bounds, way, of in grow(calls, ways, {"taps": taps} if taps else {})[0]]
     return rows
 
 

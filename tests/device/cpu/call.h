@@ -81,6 +81,31 @@ static inline stk_status call_check_guard(const stk_kernel *kernel, const void *
     return STK_OK;
 }
 
+/* A kernel that was made of the call; frees it. The rest as in call_run. */
+static inline stk_status call_run_made(const call *c, stk_device *device, stk_kernel *kernel, int in_place,
+                                       void *out[CALL_MOST])
+{
+    void *in[CALL_MOST], *scratch = call_alloc(kernel->scratch_bytes + CALL_GUARD);
+    stk_status status = STK_OK;
+    int i_failed;
+    memcpy(in, c->in, sizeof(in));
+    memset(out, 0, CALL_MOST * sizeof(*out));
+    memset((char *)scratch + kernel->scratch_bytes, CALL_GUARD_BYTE, CALL_GUARD);
+    for (int o = 0; o < c->n_out; o++) {
+        out[o] = call_alloc(stk_desc_bytes(c->out_desc[o]));
+        if (in_place < 0 || in_place / 32 != o) continue;
+        memcpy(out[o], c->in[in_place % 32], stk_desc_bytes(c->out_desc[o]));
+        in[in_place % 32] = out[o];
+    }
+    stk_entry entry = {kernel, {.in = in, .out = out, .scratch = kernel->scratch_bytes ? scratch : NULL}};
+    STK_TRY(device->class->run(device, &entry, 1, &i_failed));
+    status = call_check_guard(kernel, scratch);
+done:
+    free(scratch);
+    stk_kernel_free(kernel);
+    return status;
+}
+
 /* in_place >= 0: output in_place / 32 in a copy of input in_place % 32. Free each of out[] with free(). */
 static inline stk_status call_run(const call *c, stk_device *device, int in_place, void *out[CALL_MOST],
                                   uint32_t *in_place_bits)
@@ -89,28 +114,10 @@ static inline stk_status call_run(const call *c, stk_device *device, int in_plac
     memcpy(out_desc, c->out_desc, sizeof(out_desc));
     stk_op_call op_call = {c->op, &c->attrs, c->n_in, c->n_out, c->in_desc, out_desc};
     stk_kernel kernel = {0};
-    void *in[CALL_MOST], *scratch = NULL;
-    stk_status status = STK_OK;
-    int i_failed;
-    memcpy(in, c->in, sizeof(in));
     memset(out, 0, CALL_MOST * sizeof(*out));
-    STK_TRY(device->class->kernel(device, &op_call, &kernel));
+    STK_RETURN_IF_ERROR(device->class->kernel(device, &op_call, &kernel));
     if (in_place_bits) memcpy(in_place_bits, kernel.in_place, sizeof(kernel.in_place));
-    scratch = call_alloc(kernel.scratch_bytes + CALL_GUARD);
-    memset((char *)scratch + kernel.scratch_bytes, CALL_GUARD_BYTE, CALL_GUARD);
-    for (int o = 0; o < c->n_out; o++) {
-        out[o] = call_alloc(stk_desc_bytes(out_desc[o]));
-        if (in_place < 0 || in_place / 32 != o) continue;
-        memcpy(out[o], c->in[in_place % 32], stk_desc_bytes(out_desc[o]));
-        in[in_place % 32] = out[o];
-    }
-    stk_entry entry = {&kernel, {.in = in, .out = out, .scratch = kernel.scratch_bytes ? scratch : NULL}};
-    STK_TRY(device->class->run(device, &entry, 1, &i_failed));
-    status = call_check_guard(&kernel, scratch);
-done:
-    free(scratch);
-    stk_kernel_free(&kernel);
-    return status;
+    return call_run_made(c, device, &kernel, in_place, out);
 }
 
 static inline void call_free_outputs(void *out[CALL_MOST])

@@ -3,6 +3,7 @@
  */
 #include "device/cpu/compare.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/impl.h"
 
 typedef struct shape {
     int n, h, w, c, o;
@@ -457,6 +458,93 @@ static void small_kernels_are_winograd(void **state)
     stk_device_close(device);
 }
 
+/* The output of c by one way. */
+static void run_way(const call *c, stk_device *device, const char *way, void *out[CALL_MOST])
+{
+    stk_tensor_desc desc = c->out_desc[0];
+    stk_op_call op_call = {c->op, &c->attrs, c->n_in, 1, c->in_desc, &desc};
+    stk_kernel kernel = {0};
+    assert_int_equal(stk_cpu_make_way((stk_cpu_device *)device, &op_call, stk_conv_ways, way, &kernel), STK_OK);
+    assert_int_equal(call_run_made(c, device, &kernel, -1, out), STK_OK);
+}
+
+static void run_reference(const call *c, void *out[CALL_MOST])
+{
+    stk_device *reference = NULL;
+    assert_int_equal(stk_device_open("reference", NULL, &reference), STK_OK);
+    assert_int_equal(call_run(c, reference, -1, out, NULL), STK_OK);
+    stk_device_close(reference);
+}
+
+/* By one way, on each instruction set and 1, 2 and 3 threads, against the reference device. */
+static void check_way(const shape *s, stk_op op, const char *way, double allowed)
+{
+    call c = make_call(s, op);
+    void *want[CALL_MOST], *out[CALL_MOST];
+    run_reference(&c, want);
+    for (int i = 0; i < 9; i++) {
+        stk_device *device = call_open(compare_isas[i / 3], 1 + i % 3);
+        run_way(&c, device, way, out);
+        assert_true(compare_is_near(c.out_desc[0], out[0], want[0], allowed));
+        call_free_outputs(out);
+        stk_device_close(device);
+    }
+    call_free_outputs(want);
+    call_free(&c);
+}
+
+/* The mean error of a way over the mean size of what it computes, both root mean square. */
+static double error_of(const call *c, const char *way, const float *want)
+{
+    void *out[CALL_MOST];
+    double error = 0, size = 0;
+    stk_device *device = call_open(NULL, 1);
+    run_way(c, device, way, out);
+    for (int64_t i = 0; i < stk_shape_count(c->out_desc[0].shape); i++) {
+        double x = (double)((const float *)out[0])[i] - (double)want[i];
+        error += x * x;
+        size += (double)want[i] * (double)want[i];
+    }
+    call_free_outputs(out);
+    stk_device_close(device);
+    return sqrt(error / size);
+}
+
+/* What each way loses to rounding (docs/kernels.md has these figures). */
+static void larger_tiles_lose_a_digit(void **state)
+{
+    static const shape deep = {2, 14, 14, 512, 64, SQUARE(3, 1, 1)};
+    static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        call c = make_call(&deep, ops[i]);
+        void *want[CALL_MOST];
+        run_reference(&c, want);
+        double direct = error_of(&c, "direct", want[0]), of_2 = error_of(&c, "winograd", want[0]),
+               of_4 = error_of(&c, "winograd4", want[0]);
+        print_message("%s: direct %.1e, tiles of 2 x 2 %.1e, of 4 x 4 %.1e\n", stk_op_name(ops[i]), direct, of_2, of_4);
+        assert_true(of_2 < 1e-6 && of_4 < 2e-6);
+        call_free_outputs(want);
+        call_free(&c);
+    }
+}
+
+/* Winograd's tiles of 4 x 4 outputs: sides that end with each part of a tile, uneven padding and none, half panels,
+ * more tiles than a block has, sums of each thread's own and shared ones. They lose more digits than other ways. */
+static void tiles_of_4(void **state)
+{
+    static const shape tested[] = {
+        {3, 16, 12, 48, 32, SQUARE(3, 1, 1)}, {3, 13, 14, 32, 80, {3, 3}, {1, 1}, {0, 1}, {1, 0}, {1, 1}, 1},
+        {3, 17, 18, 32, 32, SQUARE(3, 1, 0)}, {9, 7, 11, 272, 96, SQUARE(3, 1, 1)},
+        {9, 8, 7, 32, 272, SQUARE(3, 1, 1)},  {5, 28, 28, 144, 160, SQUARE(3, 1, 1)},
+    };
+    static const stk_op ops[] = {STK_OP_conv2d, STK_OP_conv2d_grad_data, STK_OP_conv2d_grad_weight};
+    (void)state;
+    for (size_t i = 0; i < sizeof(tested) / sizeof(tested[0]); i++)
+        for (int j = 0; j < 3; j++)
+            check_way(&tested[i], ops[j], "winograd4", 4e-5);
+}
+
 int main(void)
 {
     setenv("STOKER_KERNELS", "default", 1); /* the lists' own choice, which is compared by name */
@@ -474,6 +562,8 @@ int main(void)
         cmocka_unit_test(few_channels_are_onednns),
         cmocka_unit_test(large_points_are_products),
         cmocka_unit_test(small_kernels_are_winograd),
+        cmocka_unit_test(tiles_of_4),
+        cmocka_unit_test(larger_tiles_lose_a_digit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,6 +87,7 @@ const stk_cpu_way stk_conv_ways[] = {
     {"onednn", {NULL, stk_conv_onednn_can_bf16, stk_conv_onednn_make}},
     {"onednn", {NULL, stk_conv_onednn_in_f32, stk_conv_onednn_make}},
     {"winograd", {NULL, stk_conv_winograd_supports, stk_conv_winograd_make}},
+    {"winograd4", {NULL, stk_conv_winograd_4_can, stk_conv_winograd_4_make}},
     {"sgemm", {"onednn sgemm", stk_conv_point_can, stk_conv_point_make}},
     {"depthwise", {NULL, stk_conv_depthwise_supports, stk_conv_depthwise_make}},
     {"direct", {NULL, stk_conv_own_supports, stk_conv_own_make}},

@@ -1,5 +1,5 @@
 /* See conv2d_winograd.h. Threads share the tiles: forward and for data, a block of tiles goes all the way in one
- * thread's memory. For weights all threads make a block's V and D together and then share the 16 positions, so that
+ * thread's memory. For weights all threads make a block's V and D together and then share the positions, so that
  * there is one set of sums, however many threads there are. But where the sums are few, each thread has its own, for
  * tiles of its own: then V and D stay in the cache of the core that made them.
  */
@@ -22,6 +22,8 @@ typedef struct winograd_state {
 } winograd_state;
 
 static const char *const impls[STK_N_ISAS] = {"own winograd baseline", "own winograd avx2", "own winograd avx512"};
+static const char *const impls_of_4[STK_N_ISAS] = {"own winograd 4x4 baseline", "own winograd 4x4 avx2",
+                                                   "own winograd 4x4 avx512"};
 
 /* --- forward and gradient of data --- */
 
@@ -93,26 +95,27 @@ static void finish_share(const void *p, int i_part, int n_parts)
 /* One part's tiles, with sums of its own. */
 static void own_share(const void *p, int i_part, int n_parts)
 {
-    enum { POSITIONS = 16 };
     const weight_task *t = p;
     const winograd_state *s = t->state;
+    int n_positions = (int)stk_winograd_positions(&s->plan);
     float *sums = (float *)t->args->scratch + part_floats(s) * i_part, *own = sums + s->shared_floats;
     int64_t first, last, end;
     stk_cpu_share(s->plan.n_tiles, 1, i_part, n_parts, &first, &last);
     for (int64_t begin = first; begin < last; begin = end) {
         end = last - begin < s->plan.block ? last : begin + s->plan.block;
         s->fns->spread_share(&s->plan, t->args->in[0], t->args->in[1], begin, end, own, 0, 1);
-        for (int i = 0; i < POSITIONS; i++)
-            s->fns->multiply_share(&s->plan, end - begin, own, sums, begin > first, i, POSITIONS);
+        for (int i = 0; i < n_positions; i++)
+            s->fns->multiply_share(&s->plan, end - begin, own, sums, begin > first, i, n_positions);
     }
 }
 
 static stk_status run_weight(const void *p, const stk_kernel_args *args)
 {
-    enum { PARTS_A_THREAD = 4, POSITIONS = 16 };
+    enum { PARTS_A_THREAD = 4 };
     const winograd_state *s = p;
     int n_parts = s->n_threads == 1 ? 1 : s->n_threads * PARTS_A_THREAD;
-    int n_products = s->n_threads <= POSITIONS / 2 ? POSITIONS : POSITIONS * (2 * s->n_threads / POSITIONS);
+    int n_positions = (int)stk_winograd_positions(&s->plan), twice = 2 * s->n_threads;
+    int n_products = twice <= n_positions ? n_positions : n_positions * (twice / n_positions);
     weight_task task = {s, args, (float *)args->scratch + s->shared_floats, 0, 0};
     if (s->n_sums > 1) {
         stk_cpu_parallel(s->n_sums, own_share, &task);
@@ -132,19 +135,19 @@ static stk_status run_weight(const void *p, const stk_kernel_args *args)
 /* --- all --- */
 
 /* Multiplications of the direct way over those of this one, where both skip padding as they do. */
-static double gain(const stk_conv_shape *s)
+static double gain(const stk_conv_shape *s, int64_t side)
 {
     const stk_window *w = &s->window;
-    double direct = 1, tiles = 16;
+    double direct = 1, tiles = (double)((side + 2) * (side + 2));
     for (int i = 0; i < 2; i++) {
         stk_shape out = s->pass == STK_CONV_GRAD_DATA ? s->x : s->y;
         direct *= (double)(3 * s->y.dim[1 + i] - w->pad_low[i] - w->pad_high[i]);
-        tiles *= (double)((out.dim[1 + i] + 1) / 2);
+        tiles *= (double)((out.dim[1 + i] + side - 1) / side);
     }
     return direct / tiles;
 }
 
-bool stk_conv_is_winograd(const stk_conv_shape *s)
+static bool pays(const stk_conv_shape *s, int64_t side)
 {
     enum { GRAIN = 16, LEAST_CHANNELS = 32, LEAST_PIXELS = 256 };
     const stk_window *w = &s->window;
@@ -156,10 +159,15 @@ bool stk_conv_is_winograd(const stk_conv_shape *s)
     int64_t c = s->x.dim[3], o = s->y.dim[3];
     if (c % GRAIN || o % GRAIN || c < LEAST_CHANNELS || o < LEAST_CHANNELS) return false;
     if (c > STK_WINOGRAD_MOST_CHANNELS || o > STK_WINOGRAD_MOST_CHANNELS) return false;
-    return stk_shape_product(s->y, 0, 3) >= LEAST_PIXELS && gain(s) >= 1.3;
+    return stk_shape_product(s->y, 0, 3) >= LEAST_PIXELS && gain(s, side) >= 1.3;
 }
 
-static stk_winograd make_plan(const stk_conv_shape *s)
+bool stk_conv_is_winograd(const stk_conv_shape *s)
+{
+    return pays(s, 2);
+}
+
+static stk_winograd make_plan(const stk_conv_shape *s, int64_t side)
 {
     bool is_data = s->pass == STK_CONV_GRAD_DATA;
     stk_shape in = is_data ? s->y : s->x, out = is_data ? s->x : s->y;
@@ -174,8 +182,9 @@ static stk_winograd make_plan(const stk_conv_shape *s)
         .c_out = out.dim[3],
         .pad_y = is_data ? 2 - s->window.pad_low[0] : s->window.pad_low[0],
         .pad_x = is_data ? 2 - s->window.pad_low[1] : s->window.pad_low[1],
-        .tiles_y = (out.dim[1] + 1) / 2,
-        .tiles_x = (out.dim[2] + 1) / 2,
+        .side = side,
+        .tiles_y = (out.dim[1] + side - 1) / side,
+        .tiles_x = (out.dim[2] + side - 1) / side,
         .has_relu = s->has_relu,
     };
     w.n_tiles = w.n_images * w.tiles_y * w.tiles_x;
@@ -188,6 +197,9 @@ static stk_winograd make_plan(const stk_conv_shape *s)
 static int64_t most_tiles(const stk_winograd *w)
 {
     int64_t n = w->c_in * w->c_out;
+    /* V and M of a tile of 4 x 4 outputs have twice the memory of one of 2 x 2. */
+    if (w->side == 4 && w->pass != STK_CONV_GRAD_WEIGHT) return n >= 128 * 128 ? 48 : 36;
+    if (w->side == 4) return n >= 512 * 512 ? 96 : 192;
     if (n >= 512 * 512) return w->pass == STK_CONV_GRAD_WEIGHT ? 96 : 144;
     return w->pass == STK_CONV_GRAD_WEIGHT || n >= 256 * 256 ? 288 : n >= 128 * 128 ? 144 : 72;
 }
@@ -198,6 +210,12 @@ static int64_t choose_block(const stk_winograd *w, int64_t n_threads, int rows)
     int64_t most = most_tiles(w) * n_threads, n_blocks = (w->n_tiles + most - 1) / most * n_threads;
     int64_t block = (w->n_tiles + n_blocks - 1) / n_blocks;
     return stk_round_up_i64(block, rows);
+}
+
+/* V and D next to a thread's own sums. */
+static int64_t own_block(const stk_winograd *w)
+{
+    return w->side == 4 && w->c_in * w->c_out <= 64 * 64 ? 48 : 96;
 }
 
 /* How many sums a gradient of weights has: each thread its own, where a second-level cache holds them and tiles are
@@ -215,27 +233,44 @@ bool stk_conv_winograd_supports(const stk_cpu_device *device, const stk_op_call 
     return (call->in[0].dtype == STK_F32 || stk_cpu_has_half(device, call)) && stk_conv_is_winograd(&shape);
 }
 
-stk_status stk_conv_winograd_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+static stk_status make(const stk_cpu_device *device, const stk_op_call *call, int64_t side, stk_kernel *out)
 {
-    enum { OWN_BLOCK = 96 }; /* V and D next to the sums */
     const stk_conv_shape whole = stk_conv_shape_of(call), *shape = &whole;
     bool is_weight = shape->pass == STK_CONV_GRAD_WEIGHT;
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(winograd_state), is_weight ? run_weight : run, out));
     winograd_state *s = out->state;
-    out->impl = impls[device->isa];
-    s->fns = &stk_winograd_of(device->isa)->fns[call->in[0].dtype];
+    const stk_winograd_table *table = stk_winograd_of(device->isa);
+    out->impl = side == 4 ? impls_of_4[device->isa] : impls[device->isa];
+    s->fns = side == 4 ? &table->of_4 : &table->fns[call->in[0].dtype];
     s->n_threads = device->base.n_threads;
-    s->plan = make_plan(shape);
+    s->plan = make_plan(shape, side);
     s->has_bias = shape->has_bias;
     stk_winograd *w = &s->plan;
-    out->flops = 2.0 * 16 * (double)w->n_tiles * (double)w->c_in * (double)w->c_out;
+    out->flops = 2.0 * (double)stk_winograd_positions(w) * (double)w->n_tiles * (double)w->c_in * (double)w->c_out;
     w->block = choose_block(w, is_weight ? 1 : s->n_threads, s->fns->rows);
     s->n_sums = choose_sums(w, s->n_threads);
-    if (s->n_sums > 1) w->block = OWN_BLOCK;
+    if (s->n_sums > 1) w->block = own_block(w);
     s->shared_floats = s->fns->shared_floats(w);
     s->block_floats = s->fns->block_floats(w);
     int64_t floats = s->shared_floats + s->block_floats * (is_weight ? 1 : s->n_threads);
     if (s->n_sums > 1) floats = part_floats(s) * s->n_sums;
     out->scratch_bytes = (size_t)floats * sizeof(float);
     return STK_OK;
+}
+
+stk_status stk_conv_winograd_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return make(device, call, 2, out);
+}
+
+bool stk_conv_winograd_4_can(const stk_cpu_device *device, const stk_op_call *call)
+{
+    (void)device;
+    stk_conv_shape shape = stk_conv_shape_of(call);
+    return call->in[0].dtype == STK_F32 && pays(&shape, 4);
+}
+
+stk_status stk_conv_winograd_4_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
+{
+    return make(device, call, 4, out);
 }

@@ -1,12 +1,15 @@
-/* 3x3 convolutions of stride 1, and their gradients, with 16 multiplications where the direct way has 36: F(2x2, 3x3)
- * of Winograd 1980, after Lavin & Gray 2016. A tile is 2 x 2 outputs, which read 4 x 4 inputs:
+/* 3x3 convolutions of stride 1, and their gradients, with fewer multiplications: Winograd 1980, after Lavin & Gray
+ * 2016. A tile is m x m outputs, which read n x n inputs, n = m + 2. F(2x2, 3x3) takes 16 multiplications where the
+ * direct way has 36, F(4x4, 3x3) 36 where it has 144.
  *
- *     forward, data    inputs -> V [16][tile][c_in]      weights -> U [16][panel][c_in][COLS]
- *                      M = V U, one product for each of 16 positions; M -> outputs
- *     weights          inputs -> V, grad_dst -> D [16][tile][c_out]; S += D' V; S [16][c_out][c_in] -> grad_weight
+ *     forward, data    inputs -> V [n n][tile][c_in]     weights -> U [n n][panel][c_in][columns]
+ *                      M = V U, one product for each of n n positions; M -> outputs
+ *     weights          inputs -> V, grad_dst -> D [n n][tile][c_out]; S += D' V; S [n n][c_out][c_in] -> grad_weight
  *
- * All four transforms add, subtract and halve, so that results differ from the direct ones by rounding alone. But a
- * number that is not finite reaches all four outputs of its tiles, not only those that its taps reach.
+ * The transforms of 2 x 2 add, subtract and halve, so that results differ from the direct ones by rounding alone.
+ * Those of 4 x 4 multiply, too, and lose two bits of 24 (docs/kernels.md); they are taken where a table or a
+ * measurement says so. A number that is not finite reaches all outputs of its tiles, not only those that its taps
+ * reach.
  */
 #ifndef STK_DEVICE_CPU_CONV_CONV2D_WINOGRAD_H
 #define STK_DEVICE_CPU_CONV_CONV2D_WINOGRAD_H
@@ -24,6 +27,7 @@ typedef struct stk_winograd {
     stk_conv_pass pass;
     int64_t n_images, in_h, in_w, c_in, out_h, out_w, c_out;
     int64_t pad_y, pad_x;              /* rows above and columns left of the image */
+    int64_t side;                      /* of a tile, in outputs: 2 or 4 */
     int64_t tiles_y, tiles_x, n_tiles; /* n_tiles: of all images */
     int64_t block;                     /* tiles at a time */
     bool has_relu;
@@ -49,9 +53,10 @@ typedef struct stk_winograd_fns {
                          int i_part, int n_parts);
 } stk_winograd_fns;
 
-/* By the dtype of inputs, outputs and weights; of the gradient of weights, sums and results are f32. */
+/* Of tiles of 2 x 2 by the dtype of inputs, outputs and weights; of 4 x 4 in f32. Of the gradient of weights, sums and
+ * results are f32. */
 typedef struct stk_winograd_table {
-    stk_winograd_fns fns[STK_N_DTYPES];
+    stk_winograd_fns fns[STK_N_DTYPES], of_4;
 } stk_winograd_table;
 
 STK_ISA_TABLE(stk_winograd_table, stk_winograd)
@@ -59,10 +64,19 @@ STK_ISA_TABLE(stk_winograd_table, stk_winograd)
 /* Pixels outside the image, of any float dtype. */
 extern const float stk_winograd_zeros[STK_WINOGRAD_MOST_CHANNELS];
 
-/* Whether it is faster than the direct kernels: by shape alone. */
+/* Products of a tile. */
+static inline int64_t stk_winograd_positions(const stk_winograd *w)
+{
+    return (w->side + 2) * (w->side + 2);
+}
+
+/* Whether F(2x2, 3x3) is faster than the direct kernels: by shape alone. */
 bool stk_conv_is_winograd(const stk_conv_shape *shape);
 /* Of such a shape in f32 and 16-bit floats. */
 bool stk_conv_winograd_supports(const stk_cpu_device *device, const stk_op_call *call);
 stk_status stk_conv_winograd_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
+/* F(4x4, 3x3), of f32. */
+bool stk_conv_winograd_4_can(const stk_cpu_device *device, const stk_op_call *call);
+stk_status stk_conv_winograd_4_make(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* See conv2d_winograd.h: the 16 products, and the transforms of each dtype.
+/* See conv2d_winograd.h: the products, and the transforms of each dtype.
  *
  * In products, what is not a panel stays in the L1 cache, and panels pass by in the order of memory, which the
  * processor fetches ahead: 36 rows of V times DEPTH channels, or CHUNK tiles times GROUP channels of D. (With DEPTH
@@ -12,17 +12,41 @@
 #include <string.h>
 
 #include "device/cpu/conv/conv2d_vec.h"
+#include "device/cpu/conv/conv2d_winograd_transforms.h"
 #include "device/cpu/simd/half.h"
 #include "device/cpu/simd/half_vec.h"
 #include "device/cpu/threads/parallel.h"
 
-enum { POSITIONS = 16, DEPTH = 128, HIGH = 6 * ROWS, CHUNK = 96, GROUP = 48, LINE = 16, SETS = 1024 };
+#ifdef __AVX512F__
+/* Sums of 6 rows of 4 vectors: fewer loads for each multiply-add than 8 rows of 2. */
+enum { TILE_ROWS = 6, VECS = 4, FETCHES = 1 };
+#define HEIGHTS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#else
+enum { TILE_ROWS = ROWS, VECS = 2, FETCHES = 0 };
+#define HEIGHTS(X) STK_CONV_HEIGHTS(X)
+#endif
+enum { MOST_ROWS = 8, WIDE = VECS * LANES };
+enum { DEPTH = 128, HIGH = 6 * TILE_ROWS, CHUNK = 96, GROUP = 48, LINE = 16, SETS = 1024 };
+
+/* Panels of WIDE channels that n of them fill. */
+static int64_t wide_panels(int64_t n)
+{
+    return (n + WIDE - 1) / WIDE;
+}
+
+/* How many tiles of sums come next when m > 0 rows are left, and their height: as few as can be, about equally high. */
+static int64_t next_heights(int64_t m, int64_t *height)
+{
+    int64_t n = (m + TILE_ROWS - 1) / TILE_ROWS;
+    *height = (m + n - 1) / n;
+    return m - n * (*height - 1);
+}
 
 /* --- where things lie, in floats --- */
 
 static int64_t row_of(int64_t channels)
 {
-    return panels_of(channels) * COLS + LINE;
+    return wide_panels(channels) * WIDE + LINE;
 }
 
 /* From one position to the next, where each has n. */
@@ -49,7 +73,7 @@ static strips narrow_strips(int64_t channels, int64_t width)
 
 static strips strips_of_v(const stk_winograd *w)
 {
-    return w->pass == STK_CONV_GRAD_WEIGHT ? narrow_strips(w->c_in, COLS) : plain_strips(w, w->c_in);
+    return w->pass == STK_CONV_GRAD_WEIGHT ? narrow_strips(w->c_in, WIDE) : plain_strips(w, w->c_in);
 }
 
 /* M, or D. */
@@ -75,23 +99,23 @@ static int64_t m_step(const stk_winograd *w)
 
 static int64_t u_step(const stk_winograd *w)
 {
-    return spread_apart(panels_of(w->c_out) * COLS * w->c_in);
+    return spread_apart(wide_panels(w->c_out) * WIDE * w->c_in);
 }
 
-/* S is [panel][c_out][COLS]. */
+/* S is [panel][c_out][WIDE]. */
 static int64_t s_step(const stk_winograd *w)
 {
-    return spread_apart(panels_of(w->c_in) * COLS * w->c_out);
+    return spread_apart(wide_panels(w->c_in) * WIDE * w->c_out);
 }
 
 static int64_t shared_floats(const stk_winograd *w)
 {
-    return POSITIONS * (w->pass == STK_CONV_GRAD_WEIGHT ? s_step(w) : u_step(w));
+    return stk_winograd_positions(w) * (w->pass == STK_CONV_GRAD_WEIGHT ? s_step(w) : u_step(w));
 }
 
 static int64_t block_floats(const stk_winograd *w)
 {
-    return POSITIONS * (v_step(w) + m_step(w));
+    return stk_winograd_positions(w) * (v_step(w) + m_step(w));
 }
 
 /* --- tiles of the image --- */
@@ -114,173 +138,93 @@ static void next_tile(const stk_winograd *w, tile_at *t)
     t->image++;
 }
 
-/* --- transforms of vectors --- */
-
-/* to = B' d B, where B' is 1 0 -1 0, 0 1 1 0, 0 -1 1 0, 0 1 0 -1. */
-static inline __attribute__((always_inline)) void transform_input(vec d[4][4])
+/* Bias and ReLU of a tile's outputs. */
+INLINE vec finish_output(vec y, const float *bias, bool has_relu)
 {
-    vec t[4][4];
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; j++) {
-        t[0][j] = d[0][j] - d[2][j];
-        t[1][j] = d[1][j] + d[2][j];
-        t[2][j] = d[2][j] - d[1][j];
-        t[3][j] = d[1][j] - d[3][j];
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        d[i][0] = t[i][0] - t[i][2];
-        d[i][1] = t[i][1] + t[i][2];
-        d[i][2] = t[i][2] - t[i][1];
-        d[i][3] = t[i][1] - t[i][3];
-    }
-}
-
-/* y = A' m A, where A' is 1 1 1 0, 0 1 -1 -1. */
-static inline __attribute__((always_inline)) void transform_output(vec m[4][4], vec y[2][2])
-{
-    vec t[2][4];
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; j++) {
-        t[0][j] = m[0][j] + m[1][j] + m[2][j];
-        t[1][j] = m[1][j] - m[2][j] - m[3][j];
-    }
-#pragma GCC unroll 2
-    for (int i = 0; i < 2; i++) {
-        y[i][0] = t[i][0] + t[i][1] + t[i][2];
-        y[i][1] = t[i][1] - t[i][2] - t[i][3];
-    }
-}
-
-static inline __attribute__((always_inline)) void finish_output(vec y[2][2], const float *bias, bool has_relu)
-{
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        vec *to = &y[i / 2][i % 2];
-        if (bias) *to += *(const vec *)bias;
-        if (has_relu) *to = relu_of(*to);
-    }
-}
-
-/* d = A g A'. */
-static inline __attribute__((always_inline)) void transform_grad(vec g[2][2], vec d[4][4])
-{
-    vec t[4][2];
-#pragma GCC unroll 2
-    for (int j = 0; j < 2; j++) {
-        t[0][j] = g[0][j];
-        t[1][j] = g[0][j] + g[1][j];
-        t[2][j] = g[0][j] - g[1][j];
-        t[3][j] = -g[1][j];
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        d[i][0] = t[i][0];
-        d[i][1] = t[i][0] + t[i][1];
-        d[i][2] = t[i][0] - t[i][1];
-        d[i][3] = -t[i][1];
-    }
-}
-
-/* u = G g G', where G is 1 0 0, 1/2 1/2 1/2, 1/2 -1/2 1/2, 0 0 1. */
-static inline __attribute__((always_inline)) void transform_weight(vec g[3][3], vec u[4][4])
-{
-    vec t[4][3];
-#pragma GCC unroll 3
-    for (int j = 0; j < 3; j++) {
-        vec outer = 0.5f * (g[0][j] + g[2][j]), inner = 0.5f * g[1][j];
-        t[0][j] = g[0][j];
-        t[1][j] = outer + inner;
-        t[2][j] = outer - inner;
-        t[3][j] = g[2][j];
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
-        vec outer = 0.5f * (t[i][0] + t[i][2]), inner = 0.5f * t[i][1];
-        u[i][0] = t[i][0];
-        u[i][1] = outer + inner;
-        u[i][2] = outer - inner;
-        u[i][3] = t[i][2];
-    }
-}
-
-/* g = G' s G. */
-static inline __attribute__((always_inline)) void transform_sums(vec s[4][4], vec g[3][3])
-{
-    vec t[3][4];
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; j++) {
-        vec sum = 0.5f * (s[1][j] + s[2][j]);
-        t[0][j] = s[0][j] + sum;
-        t[1][j] = 0.5f * (s[1][j] - s[2][j]);
-        t[2][j] = s[3][j] + sum;
-    }
-#pragma GCC unroll 3
-    for (int i = 0; i < 3; i++) {
-        vec sum = 0.5f * (t[i][1] + t[i][2]);
-        g[i][0] = t[i][0] + sum;
-        g[i][1] = 0.5f * (t[i][1] - t[i][2]);
-        g[i][2] = t[i][3] + sum;
-    }
+    if (bias) y += *(const vec *)bias;
+    return has_relu ? relu_of(y) : y;
 }
 
 /* --- products --- */
 
-/* c[height][COLS] (+)= a b over n steps. Element (i, l) of a is at a[i * a_row + l * a_col]; b is a panel. */
-static inline __attribute__((always_inline)) void multiply(const int height, int64_t n, const float *a, int64_t a_row,
-                                                           int64_t a_col, const float *b, float *c, int64_t c_row,
-                                                           bool adds)
+/* c[height][vecs] (+)= a b over n steps. Element (i, l) of a is at a[i * a_row + l * a_col]; b is a panel. n lines from
+ * `ahead` on, of what comes next, are fetched into the second-level cache where FETCHES. */
+INLINE void multiply(const int height, const int vecs, int64_t n, const float *a, int64_t a_row, int64_t a_col,
+                     const float *b, float *c, int64_t c_row, bool adds, const float *ahead)
 {
-    vec sum[8][2];
+    const float *rows[2] = {a, height > 3 ? a + 3 * a_row : a};
+    vec sum[MOST_ROWS][VECS];
 #pragma GCC unroll 8
-    for (int i = 0; i < height; i++) {
-        sum[i][0] = sum[i][1] = (vec){0};
-        __builtin_prefetch(c + i * c_row, 1);
-    }
-    for (int64_t l = 0; l < n; l++, a += a_col, b += COLS) {
-        vec b0 = *(const vec *)b, b1 = *(const vec *)(b + LANES);
+    for (int i = 0; i < height; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < vecs; j++) {
+            sum[i][j] = (vec){0};
+            __builtin_prefetch(c + i * c_row + j * LANES, 1);
+        }
+    for (int64_t l = 0; l < n; l++, b += WIDE) {
+        vec of_b[VECS];
+#pragma GCC unroll 4
+        for (int j = 0; j < vecs; j++)
+            of_b[j] = *(const vec *)(b + j * LANES);
 #pragma GCC unroll 8
         for (int i = 0; i < height; i++) {
-            float v = a[i * a_row];
-            sum[i][0] += v * b0;
-            sum[i][1] += v * b1;
+            float v = (i < 3 ? rows[0] + i * a_row : rows[1] + (i - 3) * a_row)[0];
+#pragma GCC unroll 4
+            for (int j = 0; j < vecs; j++)
+                sum[i][j] += v * of_b[j];
         }
+        if (FETCHES) __builtin_prefetch(ahead, 0, 2);
+        ahead += LINE;
+        rows[0] += a_col;
+        rows[1] += a_col;
+        /* Else the compiler keeps a pointer for each row, some of them in memory. */
+        __asm__("" : "+r"(rows[0]), "+r"(rows[1]));
     }
 #pragma GCC unroll 8
-    for (int i = 0; i < height; i++) {
-        vec *to = (vec *)(c + i * c_row), *next = (vec *)(c + i * c_row + LANES);
-        if (adds) {
-            sum[i][0] += *to;
-            sum[i][1] += *next;
+    for (int i = 0; i < height; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < vecs; j++) {
+            vec *to = (vec *)(c + i * c_row + j * LANES);
+            if (adds) sum[i][j] += *to;
+            *to = sum[i][j];
         }
-        *to = sum[i][0];
-        *next = sum[i][1];
-    }
 }
 
 /* Rows of a that lie apart, as tiles do, or side by side, as channels do. */
 typedef void (*multiply_fn)(int64_t n, const float *a, int64_t a_step, const float *b, float *c, int64_t c_row,
-                            bool adds);
+                            bool adds, const float *ahead);
 
-#define X(height)                                                                                                      \
-    static void multiply_tiles_##height(int64_t n, const float *a, int64_t a_step, const float *b, float *c,           \
-                                        int64_t c_row, bool adds)                                                      \
+#define TILE(name, height, vecs, a_row, a_col)                                                                         \
+    static void name(int64_t n, const float *a, int64_t a_step, const float *b, float *c, int64_t c_row, bool adds,    \
+                     const float *ahead)                                                                               \
     {                                                                                                                  \
-        multiply(height, n, a, a_step, 1, b, c, c_row, adds);                                                          \
-    }                                                                                                                  \
-    static void multiply_channels_##height(int64_t n, const float *a, int64_t a_step, const float *b, float *c,        \
-                                           int64_t c_row, bool adds)                                                   \
-    {                                                                                                                  \
-        multiply(height, n, a, 1, a_step, b, c, c_row, adds);                                                          \
+        multiply(height, vecs, n, a, a_row, a_col, b, c, c_row, adds, ahead);                                          \
     }
-STK_CONV_HEIGHTS(X)
+#define X(height)                                                                                                      \
+    TILE(tiles_##height, height, VECS, a_step, 1)                                                                      \
+    TILE(narrow_tiles_##height, height, VECS / 2, a_step, 1)                                                           \
+    TILE(channels_##height, height, VECS, 1, a_step)                                                                   \
+    TILE(narrow_channels_##height, height, VECS / 2, 1, a_step)
+HEIGHTS(X)
 #undef X
-#define X(height) [height] = multiply_tiles_##height,
-static const multiply_fn multiply_tiles[9] = {STK_CONV_HEIGHTS(X)};
+#undef TILE
+/* [whether the panel has no more columns than half a panel] */
+#define X(height) [height] = tiles_##height,
+#define Y(height) [height] = narrow_tiles_##height,
+static const multiply_fn multiply_tiles[2][MOST_ROWS + 1] = {{HEIGHTS(X)}, {HEIGHTS(Y)}};
 #undef X
-#define X(height) [height] = multiply_channels_##height,
-static const multiply_fn multiply_channels[9] = {STK_CONV_HEIGHTS(X)};
+#undef Y
+#define X(height) [height] = channels_##height,
+#define Y(height) [height] = narrow_channels_##height,
+static const multiply_fn multiply_channels[2][MOST_ROWS + 1] = {{HEIGHTS(X)}, {HEIGHTS(Y)}};
 #undef X
+#undef Y
+
+/* Whether the panel from channel `first` on of n has no more than half of its columns. */
+static bool is_narrow(int64_t n, int64_t first)
+{
+    return n - first <= WIDE / 2;
+}
 
 /* M = V U of one position, for n tiles. */
 static void multiply_position(const stk_winograd *w, int64_t n, const float *v, const float *u, float *m)
@@ -291,11 +235,14 @@ static void multiply_position(const stk_winograd *w, int64_t n, const float *v, 
         int64_t n_steps = w->c_in - k < depth ? w->c_in - k : depth;
         for (int64_t begin = 0; begin < n; begin += HIGH) {
             int64_t end = n - begin < HIGH ? n : begin + HIGH;
-            for (int64_t p = 0; p < panels_of(w->c_out); p++)
+            for (int64_t p = 0; p < w->c_out; p += WIDE) {
+                const float *b = u + p * w->c_in + k * WIDE, *ahead = b + w->c_in * WIDE;
                 for (int64_t at = begin, height, left; at < end;)
-                    for (left = next_tiles(end - at, &height); left > 0; left--, at += height)
-                        multiply_tiles[height](n_steps, v + at * v_row + k, v_row, u + (p * w->c_in + k) * COLS,
-                                               m + at * m_row + p * COLS, m_row, k > 0);
+                    for (left = next_heights(end - at, &height); left > 0;
+                         left--, at += height, ahead += n_steps * LINE)
+                        multiply_tiles[is_narrow(w->c_out, p)][height](n_steps, v + at * v_row + k, v_row, b,
+                                                                       m + at * m_row + p, m_row, k > 0, ahead);
+            }
         }
     }
 }
@@ -305,59 +252,49 @@ static void multiply_group(const stk_winograd *w, int64_t n, const float *d, int
                            bool adds)
 {
     int64_t end = w->c_out - first < GROUP ? w->c_out : first + GROUP;
-    for (int64_t p = 0; p < panels_of(w->c_in); p++) {
-        float *to = sums + p * w->c_out * COLS;
+    for (int64_t p = 0; p < w->c_in; p += WIDE) {
+        float *to = sums + p * w->c_out;
+        const float *ahead = v + (p + WIDE) * CHUNK;
         for (int64_t at = first, height, left; at < end;)
-            for (left = next_tiles(end - at, &height); left > 0; left--, at += height)
-                multiply_channels[height](n, d + at - first, GROUP, v + p * CHUNK * COLS, to + at * COLS, COLS, adds);
+            for (left = next_heights(end - at, &height); left > 0; left--, at += height, ahead += n * LINE)
+                multiply_channels[is_narrow(w->c_in, p)][height](n, d + at - first, GROUP, v + p * CHUNK,
+                                                                 to + at * WIDE, WIDE, adds, ahead);
     }
 }
 
 static void multiply_share(const stk_winograd *w, int64_t n, const float *own, float *shared, bool adds, int i_part,
                            int n_parts)
 {
-    int64_t begin, end, position = i_part % POSITIONS;
-    const float *v = own + position * v_step(w), *d = own + POSITIONS * v_step(w) + position * m_step(w);
+    int64_t begin, end, n_positions = stk_winograd_positions(w), position = i_part % n_positions;
+    const float *v = own + position * v_step(w), *d = own + n_positions * v_step(w) + position * m_step(w);
     float *sums = shared + position * s_step(w);
-    stk_cpu_share(w->c_out, GROUP, i_part / POSITIONS, n_parts / POSITIONS, &begin, &end);
+    stk_cpu_share(w->c_out, GROUP, (int)(i_part / n_positions), (int)(n_parts / n_positions), &begin, &end);
     for (int64_t at = 0; at < n; at += CHUNK, v += strips_of_v(w).step, d += strips_of_m(w).step)
         for (int64_t first = begin; first < end; first += GROUP)
             multiply_group(w, n - at < CHUNK ? n - at : CHUNK, d + first * CHUNK, first, v, sums, adds || at > 0);
 }
 
-static void finish_share(const stk_winograd *w, const float *shared, int n_sums, int64_t step, float *grad_weight,
-                         int i_part, int n_parts)
-{
-    int64_t begin, end;
-    stk_cpu_share(w->c_out, 1, i_part, n_parts, &begin, &end);
-    for (int64_t o = begin; o < end; o++)
-        for (int64_t c = 0; c < w->c_in; c += LANES) {
-            const float *sums = shared + (c / COLS * w->c_out + o) * COLS + c % COLS;
-            vec s[4][4], g[3][3];
-            for (int i = 0; i < POSITIONS; i++) {
-                vec sum = *(const vec *)(sums + i * s_step(w));
-                for (int part = 1; part < n_sums; part++)
-                    sum += *(const vec *)(sums + part * step + i * s_step(w));
-                s[i / 4][i % 4] = sum;
-            }
-            transform_sums(s, g);
-            for (int i = 0; i < 9; i++)
-                *(vec *)(grad_weight + (o * 9 + i) * w->c_in + c) = g[i / 3][i % 3];
-        }
-}
+/* --- each dtype and size of tiles --- */
 
-/* --- each dtype --- */
-
+#define M           2
 #define S           float
 #define LOAD(p)     (*(const vec *)(p))
 #define STORE(p, v) (*(vec *)(p) = (v))
 #define NAME(x)     x##_f32
 #include "device/cpu/conv/conv2d_winograd_tmpl.h"
+#undef NAME
+#undef M
+
+#define M       4
+#define NAME(x) x##_f32_4
+#include "device/cpu/conv/conv2d_winograd_tmpl.h"
+#undef M
 #undef S
 #undef LOAD
 #undef STORE
 #undef NAME
 
+#define M           2
 #define S           uint16_t
 #define LOAD(p)     load_bf16(p)
 #define STORE(p, v) store_bf16(p, v)
@@ -374,10 +311,11 @@ static void finish_share(const stk_winograd *w, const float *shared, int n_sums,
 
 #define FNS(x)                                                                                                         \
     {                                                                                                                  \
-        ROWS, shared_floats, block_floats, pack_share_##x, run_block_##x, spread_share_##x, multiply_share,            \
-            finish_share                                                                                               \
+        TILE_ROWS, shared_floats, block_floats, pack_share_##x, run_block_##x, spread_share_##x, multiply_share,       \
+            finish_share_##x                                                                                           \
     }
 
 const stk_winograd_table STK_ISA_NAME(stk_winograd) = {
     .fns = {[STK_F32] = FNS(f32), [STK_BF16] = FNS(bf16), [STK_F16] = FNS(f16)},
+    .of_4 = FNS(f32_4),
 };

@@ -8,24 +8,36 @@ static const stk_tuned_row rows[] = {
     {STK_OP_matmul, STK_F32, "sgemm", 2, {{STK_TUNED_work, 110001, 800000000}, {STK_TUNED_batches, 0, 8}}},
     /* 61 calls: 0.89x of the time. */
     {STK_OP_matmul, STK_F32, "tiles", 2, {{STK_TUNED_work, 800000001, STK_TUNED_ANY}, {STK_TUNED_m, 401, STK_TUNED_ANY}}},
-    /* 13 calls: 0.90x of the time. */
-    {STK_OP_conv2d, STK_F32, "onednn", 3, {{STK_TUNED_work, 0, 940000000}, {STK_TUNED_filters, 0, 380}, {STK_TUNED_rows, 0, 399}}},
-    /* 43 calls: 0.97x of the time. */
-    {STK_OP_conv2d, STK_F32, "product", 1, {{STK_TUNED_work, 940000001, STK_TUNED_ANY}}},
-    /* 10 calls: 0.88x of the time. */
-    {STK_OP_conv2d_grad_weight, STK_F32, "direct", 3, {{STK_TUNED_channels, 71, STK_TUNED_ANY}, {STK_TUNED_filters, 0, 600}, {STK_TUNED_rows, 0, 300}}},
-    /* 80 calls: 0.97x of the time. */
-    {STK_OP_conv2d_grad_weight, STK_F32, "sgemm", 3, {{STK_TUNED_channels, 71, STK_TUNED_ANY}, {STK_TUNED_filters, 0, 600}, {STK_TUNED_rows, 301, STK_TUNED_ANY}}},
+    /* 22 calls: 0.94x of the time. */
+    {STK_OP_conv2d, STK_F32, "product", 2, {{STK_TUNED_taps, 0, 1}, {STK_TUNED_work, 700000001, STK_TUNED_ANY}}},
+    /* 69 calls: 0.92x of the time. */
+    {STK_OP_conv2d, STK_F32, "winograd4", 2, {{STK_TUNED_taps, 2, STK_TUNED_ANY}, {STK_TUNED_images, 7, STK_TUNED_ANY}}},
+    /* 38 calls: 0.96x of the time. */
+    {STK_OP_conv2d_grad_data, STK_F32, "onednn", 2, {{STK_TUNED_taps, 0, 1}, {STK_TUNED_work, 0, 37400000}}},
+    /* 71 calls: 0.90x of the time. */
+    {STK_OP_conv2d_grad_data, STK_F32, "winograd4", 1, {{STK_TUNED_taps, 2, STK_TUNED_ANY}}},
+    /* 42 calls: 0.94x of the time. */
+    {STK_OP_conv2d_grad_weight, STK_F32, "onednn", 3, {{STK_TUNED_taps, 0, 1}, {STK_TUNED_channels, 0, 300}, {STK_TUNED_rows, 0, 47000}}},
+    /* 18 calls: 0.89x of the time. */
+    {STK_OP_conv2d_grad_weight, STK_F32, "sgemm", 3, {{STK_TUNED_taps, 0, 1}, {STK_TUNED_channels, 301, STK_TUNED_ANY}, {STK_TUNED_filters, 0, 400}}},
+    /* 87 calls: 0.95x of the time. */
+    {STK_OP_conv2d_grad_weight, STK_F32, "winograd4", 1, {{STK_TUNED_taps, 2, STK_TUNED_ANY}}},
     /* 9 calls: 0.75x of the time. */
     {STK_OP_matmul, STK_BF16, "onednn", 2, {{STK_TUNED_turned_a, 0, 0}, {STK_TUNED_weights, 0, 800}}},
     /* 30 calls: 0.82x of the time. */
     {STK_OP_matmul, STK_BF16, "tiles", 3, {{STK_TUNED_turned_a, 0, 0}, {STK_TUNED_weights, 801, STK_TUNED_ANY}, {STK_TUNED_work, 0, 16000000}}},
     /* 14 calls: 0.81x of the time. */
     {STK_OP_matmul, STK_BF16, "onednn", 3, {{STK_TUNED_turned_a, 1, STK_TUNED_ANY}, {STK_TUNED_n, 0, 120}, {STK_TUNED_m, 101, STK_TUNED_ANY}}},
-    /* 47 calls: 0.71x of the time. */
-    {STK_OP_conv2d, STK_BF16, "onednn", 2, {{STK_TUNED_weights, 0, 8600}, {STK_TUNED_channel_grain, 0, 60}}},
-    /* 12 calls: 0.75x of the time. */
-    {STK_OP_conv2d_grad_data, STK_BF16, "onednn", 2, {{STK_TUNED_weights, 0, 2000}, {STK_TUNED_rows, 2001, STK_TUNED_ANY}}},
+    /* 26 calls: 0.67x of the time. */
+    {STK_OP_conv2d, STK_BF16, "onednn", 2, {{STK_TUNED_taps, 0, 1}, {STK_TUNED_channels, 0, 40}}},
+    /* 10 calls: 0.88x of the time. */
+    {STK_OP_conv2d, STK_BF16, "product", 3, {{STK_TUNED_taps, 0, 1}, {STK_TUNED_channels, 41, STK_TUNED_ANY}, {STK_TUNED_weights, 320001, STK_TUNED_ANY}}},
+    /* 26 calls: 0.75x of the time. */
+    {STK_OP_conv2d, STK_BF16, "onednn", 3, {{STK_TUNED_taps, 2, STK_TUNED_ANY}, {STK_TUNED_weights, 0, 30000}, {STK_TUNED_pixels, 61, STK_TUNED_ANY}}},
+    /* 12 calls: 0.82x of the time. */
+    {STK_OP_conv2d_grad_data, STK_BF16, "onednn", 2, {{STK_TUNED_taps, 0, 1}, {STK_TUNED_weights, 0, 2000}}},
+    /* 27 calls: 0.96x of the time. */
+    {STK_OP_conv2d_grad_data, STK_BF16, "product", 3, {{STK_TUNED_taps, 0, 1}, {STK_TUNED_weights, 2001, STK_TUNED_ANY}, {STK_TUNED_filter_grain, 0, 30}}},
 };
 /* clang-format on */
 

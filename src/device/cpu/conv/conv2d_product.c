@@ -28,11 +28,15 @@ static stk_product_shape product_of(const stk_conv_shape *s, stk_dtype in, stk_d
     return p;
 }
 
+/* Tiles of fewer channels have next to nothing to add up, or to fill. */
+enum { LEAST_CHANNELS = 16 };
+
 static bool is_product(const stk_cpu_device *device, const stk_op_call *call, const stk_conv_shape *s)
 {
     bool is_f32 = call->in[0].dtype == STK_F32;
     if (!is_f32 && (call->in[0].dtype != STK_BF16 || !stk_isa_has_bf16(device->isa))) return false;
     if (call->out[0].dtype == STK_F16) return false;
+    if (s->weight.dim[0] < LEAST_CHANNELS || s->weight.dim[3] < LEAST_CHANNELS) return false;
     return stk_conv_is_point(s) && s->window.stride[0] == 1 && s->window.stride[1] == 1;
 }
 

@@ -43,6 +43,15 @@ def _without_parameters(proto, module, norms):
     others = [t for t in proto.graph.initializer if t.name not in kept]
     nodes = [onnx.helper.make_node("Constant", [], [t.name], value=t) for t in others] + list(proto.graph.node)
     stay = [t for t in proto.graph.initializer if t.name in kept]
+    scalars = {t.name: t.name + ".scalar" for t in stay if not t.dims}  # as which they would be constants
+    for node in nodes if scalars else ():
+        names = [scalars.get(name, name) for name in node.input]
+        del node.input[:]
+        node.input.extend(names)
+    for t in stay:
+        if t.name in scalars:
+            t.dims.append(1)
+            nodes.insert(0, onnx.helper.make_node("Squeeze", [t.name], [scalars[t.name]]))
     for field, items in ((proto.graph.initializer, stay), (proto.graph.node, nodes)):
         del field[:]
         field.extend(items)

@@ -59,6 +59,18 @@ class Conversion(unittest.TestCase):
         self.follows(module, *images(12, 3, 5))
         self.assertTrue(module.training)
 
+    def test_parameters_of_one_number_train_too(self):
+        class Scaled(torch.nn.Module):
+            def __init__(self, layer):
+                super().__init__()
+                self.layer, self.factor = layer, torch.nn.Parameter(torch.tensor(0.5))
+
+            def forward(self, x):
+                return self.layer(x) * self.factor
+
+        nn = torch.nn
+        self.follows(Scaled(nn.Sequential(nn.Conv2d(3, 1, 3), nn.BatchNorm2d(1), nn.PReLU(), nn.Flatten(), nn.Linear(100, 5))), *images(12, 3, 5))
+
     def test_batch_norms_train_as_in_pytorch_too(self):
         nn = torch.nn
         module = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.Linear(800, 16),

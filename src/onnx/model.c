@@ -101,7 +101,9 @@ void stk_onnx_make(stk_onnx *model, stk_onnx_value *v)
 {
     const stk_onnx_tensor *t = v->tensor;
     if (v->value.id >= 0 || !t) return;
-    if (all_alike(t) && (stk_shape_count(t->shape) == 1 || t->dtype == STK_BOOL))
+    /* Of a network a bias of one output is trained like any other; scalars are what exporters compute with. */
+    bool trains = model->borrows_graph && !v->is_fixed && stk_dtype_is_float(t->dtype) && t->shape.rank > 0;
+    if (all_alike(t) && ((stk_shape_count(t->shape) == 1 && !trains) || t->dtype == STK_BOOL))
         v->value = stk_graph_constant(model->graph, t->dtype, t->shape, stk_onnx_number(t, 0));
     else
         v->value = make_weight(model, v);

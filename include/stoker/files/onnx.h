@@ -64,8 +64,8 @@ typedef struct stk_onnx_part {
  * wrote it, or the sizes that it says fit only as they are. What the model leaves open of its input is as x is, and so
  * is the first dimension, the batch's: nodes may make shapes of it, and nothing else. Weights become variables of their
  * names, in the scopes around (stk_scope_push), and begin with the model's numbers, which are kept until x's graph is
- * freed; all are trainable but whole numbers, constants, and batch norm's running statistics. Errors are kept in the
- * graph. part may be NULL. */
+ * freed; all are trainable but whole numbers, scalars, constants, and batch norm's running statistics. Errors are kept
+ * in the graph. part may be NULL. */
 STK_API stk_value stk_onnx_apply(stk_value x, const char *path, const char *output);
 STK_API stk_value stk_onnx_apply_with(stk_value x, const char *path, const stk_onnx_part *part);
 

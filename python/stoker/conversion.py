@@ -1,5 +1,6 @@
 """Modules of PyTorch as layers of recipes, by way of ONNX."""
 
+import contextlib
 import os
 import warnings
 
@@ -9,18 +10,62 @@ def _named(names):
 
 
 def _look(module):
-    """Names of the layers that train otherwise than in inference: batch norms, those of them that cannot be taken over, dropouts."""
+    """Layers that train otherwise than in inference, {name: layer}: batch norms; others that draw, of which ONNX has nothing."""
     import torch
 
-    norms, bad, drops = [], [], []
-    for name, layer in module.named_modules():
-        if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
-            norms.append(name)
-            if not layer.track_running_stats or layer.momentum is None or not layer.training:
-                bad.append(name)
-        elif isinstance(layer, torch.nn.modules.dropout._DropoutNd) and layer.p > 0:
-            drops.append(name)
-    return norms, bad, drops
+    others = ("AlphaDropout", "FeatureAlphaDropout", "StochasticDepth", "DropPath")
+    named = dict(module.named_modules())
+    norms = {name: layer for name, layer in named.items() if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)}
+    draw = {name: layer for name, layer in named.items() if layer.training and type(layer).__name__ in others and not _axes_drawn(layer)}
+    return norms, draw
+
+
+def _axes_drawn(layer):
+    """Of layers that drop whole channels, or whole samples, how many axes they draw for; 0: others."""
+    kind = type(layer).__name__
+    if kind in ("Dropout1d", "Dropout2d", "Dropout3d"):
+        return 2
+    return 1 if kind == "StochasticDepth" and layer.mode == "row" else 0
+
+
+def _drop(rate, n_axes):
+    """What such a layer does, by the dropout that ONNX has, of ones."""
+    import torch
+
+    def forward(x):
+        return x * torch.nn.functional.dropout(x.new_ones(x.shape[:n_axes] + (1,) * (x.ndim - n_axes)), rate)
+    return forward
+
+
+@contextlib.contextmanager
+def _exportable(module, layers):
+    """The module as it is, but for these layers, which are as in inference, and those that drop whole channels or samples."""
+    states = [(layer, layer.training) for layer in module.modules()]
+    drops = [layer for layer, trains in states if trains and _axes_drawn(layer)]
+    try:
+        for layer in drops:
+            layer.forward = _drop(layer.p, _axes_drawn(layer))
+        for layer in layers:
+            layer.eval()
+        yield
+    finally:
+        for layer in drops:
+            del layer.forward
+        for layer, trains in states:
+            layer.training = trains
+
+
+def _say_what_drops(graph):
+    """Attention's dropouts come without the word that they drop in training, and would be folded away."""
+    import onnx_ir as ir
+
+    for node in list(graph):
+        if node.op_type == "Dropout" and len(node.inputs) == 2:
+            word = ir.Node("", "Constant", [], [ir.AttrTensor("value", ir.tensor(True))])
+            graph.insert_before(node, word)
+            node.resize_inputs(3)
+            node.replace_input_with(2, word.outputs[0])
+            node.resize_outputs(1)
 
 
 def _of_no_weight(node):
@@ -65,33 +110,31 @@ def from_torch(module, example, path):
         stoker.train({..., "model": {"layers": [layer]}})
 
     The network begins with the module's weights. example is one input, [N, ...] float32, or whole numbers, as the module takes it;
-    images come in as Stoker has them, [N,H,W,C], and are turned. Batch norms of a module in training mode train as in PyTorch, by the
-    statistics of each batch; after module.eval() their running statistics stay. Dropouts drop nothing, and a warning names them; errors
-    name the operators that Stoker does not have. docs/onnx.md tells what cannot be a layer. Needs onnxscript.
+    images come in as Stoker has them, [N,H,W,C], and are turned. Of a module in training mode batch norms train as in PyTorch, by the
+    statistics of each batch, and dropouts drop in training, by other random numbers; after module.eval() running statistics stay, and
+    nothing drops. What draws otherwise, as AlphaDropout, does not, and a warning names it; errors name the operators that Stoker does
+    not have. docs/onnx.md tells what cannot be a layer. Needs onnxscript.
     """
     import onnxscript.optimizer
     import torch
 
-    path, states = os.fspath(path), [(layer, layer.training) for layer in module.modules()]
-    norms, bad, drops = _look(module)
-    trains = module.training and norms
+    path = os.fspath(path)
+    norms, draw = _look(module)
+    trains = any(layer.training for layer in norms.values())
+    bad = [name for name, layer in norms.items() if not layer.track_running_stats or layer.momentum is None or not layer.training]
     if trains and bad:
         raise ValueError("from_torch: batch norms without running statistics or momentum, or in eval() while others train: %s" % _named(bad))
-    if module.training and drops:
-        warnings.warn("from_torch: dropouts, which drop nothing: %s" % _named(drops), stacklevel=2)
-    module.eval()
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the exporter's own
-            # Its whole optimiser would fold batch norms into convolutions, and make one parameter of several that begin alike.
-            program = torch.onnx.export(module, (example.contiguous(),), None, input_names=["x"], dynamo=True, external_data=False, verbose=False,
-                                        optimize=False, dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
-            onnxscript.optimizer.fold_constants(program.model, should_fold=_of_no_weight)
-            onnxscript.optimizer.remove_unused_nodes(program.model)
-            with open(path, "wb") as f:
-                f.write(_without_parameters(program.model_proto, module, norms if trains else []).SerializeToString())
-    finally:
-        for one, was_training in states:
-            one.training = was_training
+    if draw:
+        warnings.warn("from_torch: layers that draw, which do nothing: %s" % _named(list(draw)), stacklevel=2)
+    with _exportable(module, [*norms.values(), *draw.values()]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the exporter's own
+        # Its whole optimiser would fold batch norms into convolutions, and make one parameter of several that begin alike.
+        program = torch.onnx.export(module, (example.contiguous(),), None, input_names=["x"], dynamo=True, external_data=False, verbose=False,
+                                    optimize=False, dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+        _say_what_drops(program.model.graph)
+        onnxscript.optimizer.fold_constants(program.model, should_fold=_of_no_weight)
+        onnxscript.optimizer.remove_unused_nodes(program.model)
+        with open(path, "wb") as f:
+            f.write(_without_parameters(program.model_proto, module, norms if trains else ()).SerializeToString())
     layer = {"file": os.path.abspath(path)}
     return {"onnx": {**layer, "batch_norm": "train"} if trains else layer}

@@ -79,14 +79,69 @@ class Conversion(unittest.TestCase):
         module.eval()
         self.follows(module, *images(12, 3, 5))
 
+    def test_dropouts_of_nothing_follow_too(self):
+        nn = torch.nn
+        module = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Dropout2d(0.0), nn.ReLU(), nn.Dropout(0.0), nn.Flatten(), nn.Linear(800, 5))
+        self.follows(module, *images(12, 3, 5))
+
+    def squares(self, module):
+        """(of training, of evaluation): the mean of what the module makes of ones, squared; what drops a share p makes 1 / (1 - p) of 1."""
+        with Folder() as folder:
+            for name, array in (("image", np.ones((4096, 2, 2, 1), np.float32)), ("value", np.zeros((4096, 1), np.float32))):
+                np.save(os.path.join(folder, name + ".npy"), array)
+            part = {"source": {"npy": {name: os.path.join(folder, name + ".npy") for name in ("image", "value")}}}
+            layer = stoker.from_torch(module, torch.ones(2, 1, 2, 2), os.path.join(folder, "net.onnx"))
+            run = stoker.train({"name": "r", "batch": 256, "epochs": 1, "precision": "f32", "data": {"train": part, "test": part},
+                                "model": {"layers": [layer]}, "loss": {"mse": {"target": "value"}}, "optimizer": {"sgd": {"lr": 1e-20}}},
+                               out=os.path.join(folder, "run"), progress=False)
+            return run.result["train"]["loss"], run.result["test"]["loss"]
+
+    def test_dropouts_drop_where_they_train(self):
+        nn, functional = torch.nn, torch.nn.functional
+        rate = 0.25
+
+        class Ending(nn.Module):  # the mean of all that is not a layer's own
+            def __init__(self, layer):
+                super().__init__()
+                self.layer, self.weight = layer, nn.Parameter(torch.ones(1))
+
+            def forward(self, x):
+                return self.layer(x).flatten(1).mean(1, keepdim=True) * self.weight
+
+        class Attention(nn.Module):  # of one key, so that its one weight is 1, or dropped
+            def forward(self, x):
+                row = x.flatten(1)[:, None, None, :]
+                return functional.scaled_dot_product_attention(row, row, row, dropout_p=rate if self.training else 0.0)
+
+        class Rows(nn.Module):  # two rows of each sample; the mean is of the first
+            def forward(self, x):
+                return functional.dropout(x.reshape(-1, 2), rate, self.training).reshape(x.shape[0], 4)[:, :1]
+
+        class StochasticDepth(nn.Module):  # as torchvision's
+            p, mode = rate, "row"
+
+            def forward(self, x):
+                return x * x.new_empty(x.shape[0], 1, 1, 1).bernoulli_(1 - self.p) / (1 - self.p) if self.training else x
+
+        for layer in (nn.Dropout2d(rate), StochasticDepth(), Attention(), Rows()):
+            module = Ending(layer)
+            trains, is_tested = self.squares(module)
+            self.assertAlmostEqual(trains, 1 / (1 - rate), delta=0.06, msg=repr(layer))
+            self.assertEqual(is_tested, 1)
+            self.assertEqual(self.squares(module.eval()), (1, 1))
+        # Each of 4 numbers for itself.
+        self.assertAlmostEqual(self.squares(Ending(nn.Dropout(rate)))[0], 1 + rate / (1 - rate) / 4, delta=0.03)
+
     def test_what_stays_is_named(self):
         nn = torch.nn
-        module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Dropout(0.5))
+        module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.AlphaDropout(0.5), nn.Dropout2d(0.5))
         with Folder() as folder, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             layer = stoker.from_torch(module, torch.zeros(2, 1, 6, 6), os.path.join(folder, "net.onnx"))
             self.assertEqual(layer["onnx"]["batch_norm"], "train")
+            self.assertTrue(all(one.training and "forward" not in vars(one) for one in module.modules()))
             module[1].eval()
+            module.append(nn.BatchNorm2d(2))
             with self.assertRaisesRegex(ValueError, "eval\\(\\) while others train: 1"):
                 stoker.from_torch(module, torch.zeros(2, 1, 6, 6), os.path.join(folder, "net.onnx"))
         texts = [str(w.message) for w in caught if "from_torch" in str(w.message)]

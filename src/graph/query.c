@@ -44,3 +44,13 @@ stk_cost stk_graph_cost(const stk_graph *graph, int32_t i_node)
     if (desc != few) free(desc);
     return cost;
 }
+
+int64_t stk_graph_next_stream(const stk_graph *graph)
+{
+    int64_t n = 0;
+    for (int i = 0; i < graph->n_nodes; i++) {
+        const stk_node *node = &graph->node[i];
+        n += node->op == STK_OP_dropout || (node->op == STK_OP_attention && node->attrs.attention.rate > 0);
+    }
+    return n;
+}

@@ -10,6 +10,9 @@ void stk_graph_mark_needed(stk_value x, bool *needed);
 /* The scalar input of that name, made where there is none. Keeps an error where another type has the name. */
 stk_value stk_graph_scalar_input(stk_graph *graph, const char *name, stk_dtype dtype);
 
+/* The stream of random numbers of the next node that draws, so that no two have the same mask. */
+int64_t stk_graph_next_stream(const stk_graph *graph);
+
 /* Inputs that a program in micro-batches sets itself: the slice's first row in the batch, i64 []; and f32 [micro], 1
  * for rows that no slice before held, else 0 (the last slice may go back, so that all are of one size). */
 #define STK_MICRO_ROW   "micro.row"

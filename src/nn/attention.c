@@ -71,7 +71,7 @@ stk_value stk_attend(stk_value q, stk_value k, stk_value v, const stk_attend_con
     stk_value none = stk_value_none(graph), seed = none, sample = none;
     stk_attention options = {.causal = c.causal, .dropout = c.dropout};
     if (c.dropout > 0) {
-        options.stream = stk_layer_next_stream(graph);
+        options.stream = stk_graph_next_stream(graph);
         seed = stk_graph_scalar_input(graph, "seed", STK_I64);
         sample = stk_graph_scalar_input(graph, "sample", STK_I64);
     }

@@ -11,7 +11,7 @@ stk_value stk_dropout(stk_value x, double rate)
     if (layer.shape.rank < 1) return stk_layer_fail(&layer, "its input is a scalar, and must be [N,...]");
     if (rate == 0) return x;
 
-    int64_t stream = stk_layer_next_stream(layer.graph);
+    int64_t stream = stk_graph_next_stream(layer.graph);
     stk_value seed = stk_graph_scalar_input(layer.graph, "seed", STK_I64);
     stk_value sample = stk_graph_scalar_input(layer.graph, "sample", STK_I64);
     return stk_layer_end(&layer, stk_dropout_raw(x, seed, sample, rate, stream));

@@ -77,16 +77,6 @@ const char *stk_layer_own_name(const stk_layer *layer)
     return layer->name + (layer->graph->scope ? strlen(layer->graph->scope->prefix) : 0);
 }
 
-int64_t stk_layer_next_stream(const stk_graph *graph)
-{
-    int64_t n = 0;
-    for (int i = 0; i < graph->n_nodes; i++) {
-        const stk_node *node = &graph->node[i];
-        n += node->op == STK_OP_dropout || (node->op == STK_OP_attention && node->attrs.attention.rate > 0);
-    }
-    return n;
-}
-
 bool stk_layer_need_float(const stk_layer *layer)
 {
     stk_dtype dtype = stk_value_dtype(layer->x);

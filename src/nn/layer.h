@@ -29,8 +29,6 @@ stk_value stk_layer_end(const stk_layer *layer, stk_value y);
 
 /* The name within its scopes, as for stk_scope_push: parts of the layer are then named "<layer's name>.<part>". */
 const char *stk_layer_own_name(const stk_layer *layer);
-/* The stream of random numbers of the next layer that draws, so that no two have the same mask. */
-int64_t stk_layer_next_stream(const stk_graph *graph);
 
 /* False, with an error kept, unless x is f32 or f64. */
 bool stk_layer_need_float(const stk_layer *layer);

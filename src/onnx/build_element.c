@@ -391,27 +391,3 @@ stk_status stk_onnx_build_Mean(stk_build *b)
 {
     return fold(b, stk_add, true);
 }
-
-/* Outside of training nothing is dropped, and the mask is all true. */
-stk_status stk_onnx_build_Dropout(stk_build *b)
-{
-    const stk_onnx_tensor *t;
-    stk_value x = stk_onnx_input(b, 0);
-    bool trains = b->opset < 7 && !stk_onnx_attribute_int(b, "is_test", 0);
-    double ratio = stk_onnx_attribute_float(b, "ratio", 0.5);
-    if (stk_onnx_has_input(b, 2)) {
-        STK_RETURN_IF_ERROR(stk_onnx_input_tensor(b, 2, &t));
-        trains = stk_shape_count(t->shape) == 1 && stk_onnx_number(t, 0) != 0;
-    }
-    if (trains && stk_onnx_has_input(b, 1)) {
-        STK_RETURN_IF_ERROR(stk_onnx_input_tensor(b, 1, &t));
-        ratio = stk_shape_count(t->shape) == 1 ? stk_onnx_number(t, 0) : 0.5;
-    }
-    if (trains && ratio != 0)
-        return stk_fail(STK_UNSUPPORTED, "it draws random numbers; export the model for inference");
-    STK_RETURN_IF_ERROR(stk_onnx_output(b, 0, x));
-    return stk_onnx_has_output(b, 1)
-               ? stk_onnx_output(b, 1,
-                                 stk_equal(stk_broadcast(stk_onnx_like(x, 0), stk_value_shape(x)), stk_onnx_like(x, 0)))
-               : STK_OK;
-}

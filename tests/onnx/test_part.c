@@ -1,5 +1,5 @@
 /* Models as parts of networks: shapes of a batch that is not known yet, what else computes with its size is refused,
- * and batch norms that train.
+ * and batch norms and dropouts that train.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@ typedef struct list {
     const char *name;
     int n; /* 0: a scalar of the one number */
     int64_t at[4];
-    bool is_float;
+    bool is_float, is_quarter; /* of the number 0.25 */
 } list;
 
 #define INTS(word, count, ...)                                                                                         \
@@ -67,6 +67,7 @@ static Onnx__TensorProto *tensor_of(stk_arena *arena, const list *l)
     float *number = (float *)(void *)t->raw_data.data;
     for (int i = 0; i < n && l->is_float; i++)
         number[i] = (float)l->at[i];
+    if (l->is_quarter) number[0] = 0.25F;
     if (!l->is_float) memcpy(t->raw_data.data, l->at, t->raw_data.len);
     return t;
 }
@@ -340,12 +341,70 @@ static void batch_norms_train_where_they_shall(void **state)
     check_norm("pytorch", true, (const float[]){1.3F, 2.6F}, (const float[]){4.26666667F, 10.7666667F});
 }
 
+/* --- dropouts that train --- */
+
+/* Of 2 * N rows of 4 ones, two for each sample, a quarter at random: what the rows of both `sample`s became. */
+static void drop_rows(bool evaluates, const int64_t *sample, int n_runs, float y[][4096])
+{
+    enum { N = 512 };
+    static const model m = {
+        .node = {{"Reshape", {"x", "rows"}, "z"}, {"Dropout", {"z", "rate", "one"}, "y"}},
+        .list = {INTS("rows", 2, -1, 4), {.name = "rate", .is_quarter = true, .is_float = true}, INTS("one", 0, 1)}};
+    static float x[N * 8];
+    stk_engine *engine;
+    stk_program *program;
+    stk_tensor_desc desc;
+    int64_t seed = 1;
+    stk_device_config device = {.n_threads = 1};
+    stk_compile_options options = {.inference = evaluates};
+    stk_graph *graph = stk_graph_new();
+    for (int i = 0; i < N * 8; i++)
+        x[i] = 1;
+    stk_graph_output(graph, "y", apply(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(STK_ANY, 8)), &m, false));
+    must(stk_graph_status(graph));
+    must(stk_engine_open("cpu", &device, 1, &engine));
+    must(stk_engine_compile(engine, stk_graph_clone(graph, N), &options, &program));
+    stk_program_bind(program, stk_program_input(program, "x"), x);
+    if (!evaluates) stk_program_bind(program, stk_program_input(program, "seed"), &seed);
+    for (int run = 0; run < n_runs; run++) {
+        if (!evaluates) stk_program_bind(program, stk_program_input(program, "sample"), &sample[run]);
+        must(stk_program_run(program));
+        const float *got = stk_program_output(program, "y", &desc);
+        assert_true(stk_shape_equal(desc.shape, STK_SHAPE(2 * N, 4)));
+        memcpy(y[run], got, sizeof(y[run]));
+    }
+    stk_engine_close(engine);
+    stk_graph_free(graph);
+}
+
+static void dropouts_drop_where_they_train(void **state)
+{
+    (void)state;
+    enum { N = 4096 };
+    static float y[2][N];
+    int n_zero = 0, n_alike = 0;
+    drop_rows(true, NULL, 1, y);
+    for (int i = 0; i < N; i++)
+        assert_true(y[0][i] == 1);
+    drop_rows(false, (const int64_t[]){0, 512}, 2, y);
+    for (int i = 0; i < N; i++) {
+        n_zero += y[0][i] == 0;
+        assert_true(y[0][i] == 0 || fabsf(y[0][i] - 4.0F / 3) < 1e-6F);
+    }
+    assert_in_range(n_zero, N / 4 - 120, N / 4 + 120);
+    /* A batch's last rows are not dropped like the next batch's first, though there are two of each sample. */
+    for (int i = 0; i < N / 2; i++)
+        n_alike += (y[0][N / 2 + i] == 0) == (y[1][i] == 0);
+    assert_true(n_alike < N / 2 * 6 / 8); /* 5/8 by chance */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_have_the_batch_in_them),
         cmocka_unit_test(nothing_else_is_made_of_it),
         cmocka_unit_test(batch_norms_train_where_they_shall),
+        cmocka_unit_test(dropouts_drop_where_they_train),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,8 +109,9 @@ def from_torch(module, example, path):
         layer = stoker.from_torch(module, torch.zeros(2, 3, 32, 32), "net.onnx")
         stoker.train({..., "model": {"layers": [layer]}})
 
-    The network begins with the module's weights. example is one input, [N, ...] float32, or whole numbers, as the module takes it;
-    images come in as Stoker has them, [N,H,W,C], and are turned. Of a module in training mode batch norms train as in PyTorch, by the
+    The network begins with the module's weights. example is one input, [N, ...] float32, or whole numbers, as the module takes it, or
+    several, a tuple or a dict of them by the names of forward's parameters; then each reads the field of the data that has its name, or what
+    layer["onnx"]["inputs"], {input: field}, is changed to. Images come in as Stoker has them, [N,H,W,C], and are turned. Of a module in training mode batch norms train as in PyTorch, by the
     statistics of each batch, and dropouts drop in training, by other random numbers; after module.eval() running statistics stay, and
     nothing drops. What draws otherwise, as AlphaDropout, does not, and a warning names it; errors name the operators that Stoker does
     not have. docs/onnx.md tells what cannot be a layer. Needs onnxscript.
@@ -118,7 +119,10 @@ def from_torch(module, example, path):
     import onnxscript.optimizer
     import torch
 
-    path = os.fspath(path)
+    path, is_named = os.fspath(path), isinstance(example, dict)
+    is_one = not is_named and not isinstance(example, (tuple, list))
+    arrays = [torch.as_tensor(x).contiguous() for x in ([example] if is_one else example.values() if is_named else example)]
+    shapes = [{0: torch.export.Dim.DYNAMIC} for _ in arrays]
     norms, draw = _look(module)
     trains = any(layer.training for layer in norms.values())
     bad = [name for name, layer in norms.items() if not layer.track_running_stats or layer.momentum is None or not layer.training]
@@ -129,12 +133,15 @@ def from_torch(module, example, path):
     with _exportable(module, [*norms.values(), *draw.values()]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter's own
         # Its whole optimiser would fold batch norms into convolutions, and make one parameter of several that begin alike.
-        program = torch.onnx.export(module, (example.contiguous(),), None, input_names=["x"], dynamo=True, external_data=False, verbose=False,
-                                    optimize=False, dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))
+        program = torch.onnx.export(module, () if is_named else tuple(arrays), None, kwargs=dict(zip(example, arrays)) if is_named else None,
+                                    input_names=["x"] if is_one else None, dynamo=True, external_data=False, verbose=False, optimize=False,
+                                    dynamic_shapes=dict(zip(example, shapes)) if is_named else tuple(shapes))
         _say_what_drops(program.model.graph)
         onnxscript.optimizer.fold_constants(program.model, should_fold=_of_no_weight)
         onnxscript.optimizer.remove_unused_nodes(program.model)
         with open(path, "wb") as f:
             f.write(_without_parameters(program.model_proto, module, norms if trains else ()).SerializeToString())
     layer = {"file": os.path.abspath(path)}
+    if not is_one:
+        layer["inputs"] = {x.name: x.name for x in program.model.graph.inputs}
     return {"onnx": {**layer, "batch_norm": "train"} if trains else layer}

@@ -16,10 +16,11 @@ import torch
 
 
 def losses_of_ours(layer, x, y, folder):
-    found = []
-    for name, array in (("x", x), ("y", y)):
+    """x: images, or {field: array}."""
+    found, fields = [], {**(x if isinstance(x, dict) else {"image": x}), "label": y}
+    for name, array in fields.items():
         np.save(os.path.join(folder, name + ".npy"), array.numpy())
-    data = {"train": {"source": {"npy": {"image": os.path.join(folder, "x.npy"), "label": os.path.join(folder, "y.npy")}}}}
+    data = {"train": {"source": {"npy": {name: os.path.join(folder, name + ".npy") for name in fields}}}}
     recipe = {"name": "r", "batch": 16, "epochs": 1, "precision": "f32", "data": data, "model": {"layers": [layer]}, "loss": "cross_entropy",
               "optimizer": {"sgd": {"lr": 0.1}}}
     stoker.train(recipe, out=os.path.join(folder, "run"), progress=False,
@@ -27,10 +28,16 @@ def losses_of_ours(layer, x, y, folder):
     return found
 
 
+def first_channels(x):
+    return x.permute(0, 3, 1, 2) if x.ndim == 4 else x
+
+
 def losses_of_theirs(module, x, y):
     optimizer, found = torch.optim.SGD(module.parameters(), 0.1), []
-    for a, b in zip(x.split(16), y.split(16)):
-        loss = torch.nn.functional.cross_entropy(module(a.permute(0, 3, 1, 2)), b)
+    for i in range(0, len(y), 16):
+        named = {name: first_channels(array[i:i + 16]) for name, array in x.items()} if isinstance(x, dict) else {}
+        given = () if named else (first_channels(x[i:i + 16]),)
+        loss = torch.nn.functional.cross_entropy(module(*given, **named), y[i:i + 16])
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -44,9 +51,9 @@ def images(sides, channels, classes):
 
 
 class Conversion(unittest.TestCase):
-    def follows(self, module, x, y):
+    def follows(self, module, x, y, example=None):
         with Folder() as folder:
-            layer = stoker.from_torch(module, x[:2].permute(0, 3, 1, 2), os.path.join(folder, "net.onnx"))
+            layer = stoker.from_torch(module, first_channels(x[:2]) if example is None else example, os.path.join(folder, "net.onnx"))
             ours, theirs = losses_of_ours(layer, x, y, folder), losses_of_theirs(module, x, y)
         self.assertEqual(len(ours), 20)
         for a, b in zip(ours, theirs):
@@ -70,6 +77,43 @@ class Conversion(unittest.TestCase):
 
         nn = torch.nn
         self.follows(Scaled(nn.Sequential(nn.Conv2d(3, 1, 3), nn.BatchNorm2d(1), nn.PReLU(), nn.Flatten(), nn.Linear(100, 5))), *images(12, 3, 5))
+
+    def test_several_inputs(self):
+        nn = torch.nn
+
+        class Both(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.image, self.row, self.end = nn.Conv2d(3, 4, 3), nn.Linear(6, 8), nn.Linear(4 * 8 * 8 + 8, 5)
+
+            def forward(self, image, row):
+                return self.end(torch.cat([self.image(image).relu().flatten(1), self.row(row).relu()], 1))
+
+        class Masked(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words, self.attention, self.end = nn.Embedding(9, 8), nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 5)
+
+            def forward(self, tokens, mask):
+                x = self.words(tokens)
+                x = self.attention(x, x, x, key_padding_mask=mask == 0, need_weights=False)[0]
+                return self.end((x * mask[:, :, None]).sum(1))
+
+        torch.manual_seed(2)
+        y, image, row = torch.randint(0, 5, (320,)), torch.randn(320, 10, 10, 3), torch.randn(320, 6)
+        self.follows(Both(), {"image": image, "row": row}, y, (first_channels(image[:2]), row[:2]))
+        self.follows(Both(), {"image": image, "row": row}, y, {"row": row[:2].numpy(), "image": first_channels(image[:2])})
+        tokens, mask = torch.randint(0, 9, (320, 7)), (torch.arange(7) < torch.randint(1, 8, (320, 1))).int()
+        self.follows(Masked(), {"tokens": tokens, "mask": mask}, y, {"tokens": tokens[:2], "mask": mask[:2]})
+        with Folder() as folder:
+            layer = stoker.from_torch(Both(), (first_channels(image[:2]), row[:2]), os.path.join(folder, "net.onnx"))
+            self.assertEqual(layer["onnx"]["inputs"], {"image": "image", "row": "row"})
+            layer["onnx"]["inputs"]["row"] = "rwo"
+            with self.assertRaisesRegex(stoker.Error, "nothing before is named 'rwo'"):
+                losses_of_ours(layer, {"image": image, "row": row}, y, folder)
+            del layer["onnx"]["inputs"]["row"]
+            with self.assertRaisesRegex(stoker.Error, "several inputs|input 0 is missing|has no input"):
+                losses_of_ours(layer, {"image": image, "row": row}, y, folder)
 
     def test_batch_norms_train_as_in_pytorch_too(self):
         nn = torch.nn

@@ -62,19 +62,23 @@ static stk_status find_layout(const Onnx__ModelProto *proto, const Onnx__TensorS
     return STK_OK;
 }
 
-/* The model's only input that is no weight. */
-static stk_status find_input(stk_onnx *model, const Onnx__GraphProto *graph, const Onnx__ValueInfoProto **out)
+/* The model's only input that is no weight, and not fed yet; or the one of that name. */
+static stk_status find_input(stk_onnx *model, const Onnx__GraphProto *graph, const char *name,
+                             const Onnx__ValueInfoProto **out)
 {
     const Onnx__ValueInfoProto *input = NULL;
     for (size_t i = 0; i < graph->n_input; i++) {
         if (!graph->input[i]->name) return stk_fail(STK_CORRUPT, "an input has no name");
         if (stk_onnx_find(model, graph->input[i]->name))
             continue; /* Older models name initialisers among the inputs. */
+        if (name && strcmp(graph->input[i]->name, name)) continue;
         if (input)
-            return stk_fail(STK_UNSUPPORTED, "the model has several inputs ('%s', '%s'), and may have one", input->name,
+            return stk_fail(STK_UNSUPPORTED,
+                            "the model has several inputs ('%s', '%s'): name what each reads, by inputs", input->name,
                             graph->input[i]->name);
         input = graph->input[i];
     }
+    if (!input && name) return stk_fail(STK_NOT_FOUND, "the model has no input '%s', or it is named twice", name);
     if (!input) return stk_fail(STK_UNSUPPORTED, "the model has no input");
     if (!input->type || input->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
         return stk_fail(STK_UNSUPPORTED, "input '%s' is no tensor", input->name);
@@ -149,14 +153,14 @@ static stk_status fail_dtype(stk_onnx *model, const Onnx__ModelProto *proto, con
     return status;
 }
 
-/* x as the model's input, or as the value inside of it whose name is given. */
-static stk_status feed(stk_onnx *model, const Onnx__ModelProto *proto, stk_value x, const char *name,
-                       bool *channels_last)
+/* x as an input, or as the value inside of the model whose name is given. */
+static stk_status feed(stk_onnx *model, const Onnx__ModelProto *proto, const Onnx__ValueInfoProto *input, stk_value x,
+                       const char *name, bool *channels_last)
 {
-    const Onnx__ValueInfoProto *input = NULL;
+    bool last;
     stk_dtype dtype;
-    STK_RETURN_IF_ERROR(find_input(model, proto->graph, &input));
-    STK_RETURN_IF_ERROR(find_layout(proto, input->type->tensor_type->shape, x, channels_last));
+    STK_RETURN_IF_ERROR(find_layout(proto, input->type->tensor_type->shape, x, &last));
+    if (is_image(x)) *channels_last = last;
     if (!name || !strcmp(name, input->name)) {
         name = input->name;
         STK_RETURN_IF_ERROR(stk_onnx_dtype(input->type->tensor_type->elem_type, &dtype));
@@ -164,8 +168,26 @@ static stk_status feed(stk_onnx *model, const Onnx__ModelProto *proto, stk_value
             x = stk_cast_to(x, dtype);
         if (dtype != stk_value_dtype(x)) return fail_dtype(model, proto, name, dtype, stk_value_dtype(x));
     }
-    return stk_onnx_put(model, name,
-                        (stk_onnx_value){.value = x, .is_input = true, .nhwc = is_image(x) && !*channels_last});
+    return stk_onnx_put(model, name, (stk_onnx_value){.value = x, .is_input = true, .nhwc = is_image(x) && !last});
+}
+
+/* Errors name the input, where there are several. */
+static stk_status feed_all(stk_onnx *model, const Onnx__ModelProto *proto, stk_value x, const stk_onnx_part *part,
+                           bool *channels_last)
+{
+    const Onnx__ValueInfoProto *input = NULL;
+    *channels_last = stk_onnx_is_ours(proto);
+    for (int i = 0; i < part->n_more; i++) {
+        const stk_onnx_feed *one = &part->more[i];
+        if (!one->name || one->x.graph != x.graph || one->x.id < 0)
+            return stk_fail(STK_INVALID, "input number %d has no name, or is no value of this graph", i);
+        STK_RETURN_IF_ERROR(find_input(model, proto->graph, one->name, &input));
+        stk_status status = feed(model, proto, input, one->x, one->name, channels_last);
+        if (status != STK_OK) return stk_fail_prefix(status, "input '%s': ", one->name);
+    }
+    STK_RETURN_IF_ERROR(find_input(model, proto->graph, NULL, &input));
+    stk_status status = feed(model, proto, input, x, part->input, channels_last);
+    return status == STK_OK || part->n_more == 0 ? status : stk_fail_prefix(status, "input '%s': ", input->name);
 }
 
 /* --- the nodes --- */
@@ -226,7 +248,7 @@ static stk_status import_part(stk_onnx *model, const Onnx__ModelProto *proto, st
     const Onnx__GraphProto *graph = proto->graph;
     bool channels_last = false;
     STK_RETURN_IF_ERROR(stk_onnx_add_initializers(model, proto));
-    STK_RETURN_IF_ERROR(feed(model, proto, x, input, &channels_last));
+    STK_RETURN_IF_ERROR(feed_all(model, proto, x, part, &channels_last));
     if (!output && (graph->n_output < 1 || !graph->output[0]->name))
         return stk_fail(STK_CORRUPT, "the model has no output");
     if (!output) output = graph->output[0]->name;

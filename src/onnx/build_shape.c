@@ -32,15 +32,18 @@ static stk_status shape_from(const int64_t *list, int n, stk_shape *out)
     return STK_OK;
 }
 
-/* [0,3,-1] of [?,12,6,7], or with the batch's size: it is the same on both sides, so that -1 follows from the rest. */
+/* [0,3,-1] of [?,12,6,7], or with the batch's size, or a multiple of it, on both sides: -1 follows from the rest. */
 static stk_status infer_beside_batch(stk_value x, const int64_t *list, stk_shape *to)
 {
     stk_shape from = stk_value_shape(x);
-    int64_t known = 1, batch = 0;
+    int64_t known = 1, batch = STK_ONNX_BATCH;
     int inferred = -1;
     if (from.rank < 1 || to->rank < 1 || from.dim[0] != STK_ANY || to->dim[0] != STK_ANY) return STK_OK;
-    if (list[0] != 0) STK_RETURN_IF_ERROR(stk_onnx_size_by_batch(x, 0, &batch));
-    if (list[0] != batch) return STK_OK;
+    if (list[0] != 0) {
+        if (!stk_onnx_is_batch(list[0])) return STK_OK;
+        STK_RETURN_IF_ERROR(stk_onnx_size_by_batch(x, 0, &batch));
+        known = list[0] / STK_ONNX_BATCH;
+    }
     for (int i = 1; i < to->rank; i++) {
         if (list[i] == -1 && inferred < 0)
             inferred = i;
@@ -49,7 +52,7 @@ static stk_status infer_beside_batch(stk_value x, const int64_t *list, stk_shape
         else
             known *= to->dim[i];
     }
-    int64_t n = stk_shape_product(from, 1, from.rank);
+    int64_t n = stk_shape_product(from, 1, from.rank) * (batch / STK_ONNX_BATCH);
     if (inferred > 0 && n > 0 && n % known == 0) to->dim[inferred] = n / known;
     return STK_OK;
 }

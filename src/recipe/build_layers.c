@@ -66,10 +66,16 @@ static stk_status check_ends(const stk_layer_walk *walk, stk_value output)
 
 /* --- lists --- */
 
+/* Does the layer name what it takes, so that it may stand where there is no value yet? */
+static bool names_inputs(const stk_layer_class *class, const stk_yaml_node *s)
+{
+    return class == &stk_layer_class_from || (class == &stk_layer_class_onnx && stk_yaml_get(s, "inputs"));
+}
+
 static stk_status build_one(stk_layer_walk *walk, const stk_layer_class *class, const stk_yaml_node *s, stk_value *x)
 {
     if (!class) return stk_yaml_fail(s, "layer '%.60s' cannot be built", s->key);
-    if (x->id < 0 && !class->begins)
+    if (x->id < 0 && !class->begins && !names_inputs(class, s))
         return stk_yaml_fail_key(s, "no input before: begin with {from: FIELD}, a field of the data");
     if (class->build_in) return class->build_in(walk, s, x);
     if (class->build) return class->build(s, x);
@@ -85,7 +91,7 @@ stk_status stk_layer_walk_list(stk_layer_walk *walk, const stk_yaml_node *layers
         if (++walk->n_layers > MOST_LAYERS)
             return stk_yaml_fail_key(layer->child, "more than %d layers, those that 'repeat' makes among them",
                                      MOST_LAYERS);
-        if (class == &stk_layer_class_from && x->id >= 0)
+        if (names_inputs(class, layer->child) && x->id >= 0)
             STK_RETURN_IF_ERROR(keep_end(walk, walk->before ? walk->before : layer->child, *x));
         bool keeps_f32 = stk_yaml_is(layer->child, "dtype", "f32");
         if (keeps_f32) stk_f32_push(graph);
@@ -108,13 +114,13 @@ stk_status stk_layer_walk_list(stk_layer_walk *walk, const stk_yaml_node *layers
 
 /* --- the model --- */
 
-/* It begins with an input of its own, unless its first layer names one. */
+/* It begins with an input of its own, unless its first layer names what it takes. */
 static stk_status build_model(const stk_model_call *call, stk_value *out)
 {
     const stk_yaml_node *layers = call->settings, *first = layers->child;
     stk_layer_walk walk = {.data = call->data};
     *out = call->x;
-    if (!first || stk_layer_class_find(first->child->key) != &stk_layer_class_from)
+    if (!first || !names_inputs(stk_layer_class_find(first->child->key), first->child))
         STK_RETURN_IF_ERROR(stk_build_input(call->data, true, out));
     if (!first) return stk_yaml_fail(layers, "'layers' is empty");
     stk_status status = stk_layer_walk_list(&walk, layers, out);

@@ -9,7 +9,7 @@ enum { MOST_PARTS = 32, MOST_SCOPE_BYTES = 1 << 10 };
 
 /* --- names --- */
 
-static stk_status find_value(const stk_layer_walk *walk, const stk_yaml_node *node, const char *name, stk_value *out)
+stk_status stk_layer_walk_find(const stk_layer_walk *walk, const stk_yaml_node *node, const char *name, stk_value *out)
 {
     for (int i = walk->n_named - 1; i >= 0; i--) {
         if (strcmp(walk->named[i].name, name)) continue;
@@ -40,7 +40,7 @@ static stk_status build_name(stk_layer_walk *walk, const stk_yaml_node *node, st
 
 static stk_status build_from(stk_layer_walk *walk, const stk_yaml_node *s, stk_value *x)
 {
-    return find_value(walk, s, s->text, x);
+    return stk_layer_walk_find(walk, s, s->text, x);
 }
 
 const stk_layer_class stk_layer_class_name = {
@@ -116,7 +116,7 @@ static stk_status join(stk_layer_walk *walk, const stk_yaml_node *node, join_fn 
     part[0] = *x;
     for (const stk_yaml_node *name = node->child; name; name = name->next, n++) {
         if (n == MOST_PARTS) return stk_yaml_fail(node, "more than %d values", MOST_PARTS - 1);
-        STK_RETURN_IF_ERROR(find_value(walk, name, name->text, &part[n]));
+        STK_RETURN_IF_ERROR(stk_layer_walk_find(walk, name, name->text, &part[n]));
         STK_RETURN_IF_ERROR(join_one(name, part[n], x));
     }
     *n_parts = n;

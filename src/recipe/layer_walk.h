@@ -31,6 +31,8 @@ typedef struct stk_layer_walk {
 
 /* An entry of a list. */
 extern const stk_key stk_layer_key;
+/* What comes before under that name, or a field of the data. Errors are about node. */
+stk_status stk_layer_walk_find(const stk_layer_walk *walk, const stk_yaml_node *node, const char *name, stk_value *out);
 /* The layers of a list, NULL for none, on *x. Errors name the line, the layer and the shapes. */
 stk_status stk_layer_walk_list(stk_layer_walk *walk, const stk_yaml_node *layers, stk_value *x);
 

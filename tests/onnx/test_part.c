@@ -1,5 +1,5 @@
 /* Models as parts of networks: shapes of a batch that is not known yet, what else computes with its size is refused,
- * and batch norms and dropouts that train.
+ * several inputs, and batch norms and dropouts that train.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,8 +43,10 @@ typedef struct node {
 typedef struct model {
     node node[MOST_NODES];
     list list[MOST_LISTS];
-    const char *producer;
+    const char *producer, *second; /* NULL: x is its only input */
 } model;
+
+static const stk_onnx_part whole;
 
 static void must(stk_status status)
 {
@@ -99,7 +101,7 @@ static Onnx__NodeProto *node_of(stk_arena *arena, const node *from)
 }
 
 /* y of x; the model's input is a tensor of floats without a shape, so that any fits. */
-static stk_value apply(stk_value x, const model *m, bool trains)
+static stk_value apply(stk_value x, const model *m, const stk_onnx_part *part)
 {
     stk_arena *arena = stk_arena_new();
     Onnx__ModelProto proto = ONNX__MODEL_PROTO__INIT;
@@ -107,23 +109,26 @@ static stk_value apply(stk_value x, const model *m, bool trains)
     Onnx__OperatorSetIdProto opset = ONNX__OPERATOR_SET_ID_PROTO__INIT, *opsets = &opset;
     Onnx__TypeProto__Tensor tensor = ONNX__TYPE_PROTO__TENSOR__INIT;
     Onnx__TypeProto type = ONNX__TYPE_PROTO__INIT;
-    Onnx__ValueInfoProto input = ONNX__VALUE_INFO_PROTO__INIT, output = input, *inputs = &input, *outputs = &output;
+    Onnx__ValueInfoProto input[2] = {ONNX__VALUE_INFO_PROTO__INIT, ONNX__VALUE_INFO_PROTO__INIT}, output = input[0];
+    Onnx__ValueInfoProto *inputs[] = {&input[0], &input[1]}, *outputs = &output;
     Onnx__NodeProto *nodes[MOST_NODES];
     Onnx__TensorProto *lists[MOST_LISTS];
     tensor.has_elem_type = 1;
     tensor.elem_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
     type.value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
     type.tensor_type = &tensor;
-    input.name = (char *)"x";
-    input.type = &type;
+    input[0].name = (char *)"x";
+    input[1].name = (char *)(uintptr_t)m->second;
+    input[0].type = input[1].type = &type;
     output.name = (char *)"y";
     opset.has_version = 1;
     opset.version = 17;
     graph.node = nodes;
     graph.initializer = lists;
-    graph.input = &inputs;
+    graph.input = inputs;
     graph.output = &outputs;
-    graph.n_input = graph.n_output = 1;
+    graph.n_input = m->second ? 2 : 1;
+    graph.n_output = 1;
     while (graph.n_node < MOST_NODES && m->node[graph.n_node].op) {
         nodes[graph.n_node] = node_of(arena, &m->node[graph.n_node]);
         graph.n_node++;
@@ -139,7 +144,7 @@ static stk_value apply(stk_value x, const model *m, bool trains)
     size_t n = onnx__model_proto__get_packed_size(&proto);
     uint8_t *bytes = stk_arena_alloc(arena, n + 1);
     onnx__model_proto__pack(&proto, bytes);
-    stk_value y = stk_onnx_apply_bytes(x, (stk_span){bytes, n}, &(stk_onnx_part){.trains_batch_norm = trains});
+    stk_value y = stk_onnx_apply_bytes(x, (stk_span){bytes, n}, part);
     stk_arena_free(arena);
     return y;
 }
@@ -156,7 +161,7 @@ static void check_values(const model *m, stk_shape shape, int n, stk_shape want,
     stk_graph *graph = stk_graph_new();
     for (int i = 0; i < 64; i++)
         x[i] = (float)i;
-    stk_graph_output(graph, "y", apply(stk_graph_input(graph, "x", STK_F32, shape), m, false));
+    stk_graph_output(graph, "y", apply(stk_graph_input(graph, "x", STK_F32, shape), m, &whole));
     must(stk_graph_status(graph));
     must(stk_engine_open("cpu", &device, 1, &engine));
     must(stk_engine_compile(engine, stk_graph_clone(graph, n), &options, &program));
@@ -191,6 +196,13 @@ static void shapes_have_the_batch_in_them(void **state)
                                    {"Reshape", {"x", "to"}, "y"}},
                           .list = {INTS("two", 1, 2), INTS("three", 1, 3)}};
     check_values(&folded, STK_SHAPE(STK_ANY, 2, 3), 4, STK_SHAPE(8, 3), same);
+    /* And back, two rows for each sample: z.view(x.size(0), 2, -1). */
+    const model unfolded = {.node = {{"Reshape", {"x", "rows"}, "z"},
+                                     {"Shape", {"x"}, "s", "end", 1},
+                                     {"Concat", {"s", "ends"}, "to", "axis", 0},
+                                     {"Reshape", {"z", "to"}, "y"}},
+                            .list = {INTS("rows", 2, -1, 3), INTS("ends", 2, 2, -1)}};
+    check_values(&unfolded, STK_SHAPE(STK_ANY, 6), 4, STK_SHAPE(4, 2, 3), same);
     /* One row for each sample: PyTorch's expand() asks whether a size is -1. */
     const model spread = {
         .node = {{"Shape", {"x"}, "s", "end", 1},
@@ -240,7 +252,7 @@ static void shapes_have_the_batch_in_them(void **state)
 static void refuse(const model *m, const char *words)
 {
     stk_graph *graph = stk_graph_new();
-    assert_true(apply(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(STK_ANY, 4)), m, false).id < 0);
+    assert_true(apply(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(STK_ANY, 4)), m, &whole).id < 0);
     if (stk_graph_status(graph) == STK_OK) fail_msg("it is read, and should say '%s'", words);
     if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
     stk_graph_free(graph);
@@ -281,6 +293,63 @@ static void nothing_else_is_made_of_it(void **state)
     refuse(&(model){.node = {{"Size", {"x"}, "y"}}}, "it needs to know a dimension that is open");
 }
 
+/* --- several inputs --- */
+
+static void each_input_reads_its_own(void **state)
+{
+    (void)state;
+    static const model m = {.node = {{"Sub", {"x", "z"}, "y"}}, .second = "z"};
+    static const float a[] = {5, 7, 9, 11}, b[] = {1, 2, 3, 4}, want[] = {4, 5, 6, 7};
+    stk_device_config device = {.n_threads = 1};
+    stk_compile_options options = {.inference = true};
+    /* Whichever of both is the one that the others go with. */
+    for (int turned = 0; turned < 2; turned++) {
+        stk_engine *engine;
+        stk_program *program;
+        stk_tensor_desc desc;
+        stk_graph *graph = stk_graph_new();
+        stk_value one = stk_graph_input(graph, "a", STK_F32, STK_SHAPE(STK_ANY, 2));
+        stk_value other = stk_graph_input(graph, "b", STK_F32, STK_SHAPE(STK_ANY, 2));
+        stk_onnx_feed more = turned ? (stk_onnx_feed){"x", one} : (stk_onnx_feed){"z", other};
+        stk_onnx_part part = {.input = turned ? "z" : NULL, .more = &more, .n_more = 1};
+        stk_graph_output(graph, "y", apply(turned ? other : one, &m, &part));
+        must(stk_graph_status(graph));
+        must(stk_engine_open("cpu", &device, 1, &engine));
+        must(stk_engine_compile(engine, stk_graph_clone(graph, 2), &options, &program));
+        stk_program_bind(program, stk_program_input(program, "a"), a);
+        stk_program_bind(program, stk_program_input(program, "b"), b);
+        must(stk_program_run(program));
+        assert_memory_equal(stk_program_output(program, "y", &desc), want, sizeof(want));
+        stk_engine_close(engine);
+        stk_graph_free(graph);
+    }
+}
+
+static void refuse_inputs(const stk_onnx_feed *more, int n_more, const char *words)
+{
+    static const model m = {.node = {{"Sub", {"x", "z"}, "y"}}, .second = "z"};
+    stk_graph *graph = stk_graph_new();
+    stk_onnx_feed given[2];
+    stk_value x = stk_graph_input(graph, "x", STK_F32, STK_SHAPE(STK_ANY, 2));
+    stk_value id = stk_graph_input(graph, "id", STK_I32, STK_SHAPE(STK_ANY, 2));
+    for (int i = 0; i < n_more; i++)
+        given[i] = (stk_onnx_feed){more[i].name, more[i].x.id ? id : x};
+    assert_true(apply(x, &m, &(stk_onnx_part){.more = given, .n_more = n_more}).id < 0);
+    assert_true(stk_graph_status(graph) != STK_OK);
+    if (!strstr(stk_error_text(), words)) fail_msg("'%s' lacks '%s'", stk_error_text(), words);
+    stk_graph_free(graph);
+}
+
+static void inputs_that_do_not_fit_are_named(void **state)
+{
+    (void)state;
+    const stk_onnx_feed none = {"w", {0}}, ids = {"z", {NULL, 1}}, twice[2] = {{"z", {0}}, {"z", {0}}};
+    refuse_inputs(NULL, 0, "several inputs ('x', 'z')");
+    refuse_inputs(&none, 1, "the model has no input 'w'");
+    refuse_inputs(&ids, 1, "input 'z': the model reads f32, and what comes is i32");
+    refuse_inputs(twice, 2, "or it is named twice");
+}
+
 /* --- batch norms that train --- */
 
 static void read_variable(stk_engine *engine, const char *name, float *to)
@@ -308,7 +377,9 @@ static void check_norm(const char *producer, bool trains, const float *mean, con
     stk_device_config device = {.n_threads = 1};
     stk_compile_options options = {0};
     stk_graph *graph = stk_graph_new();
-    stk_graph_output(graph, "y", apply(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(STK_ANY, 2)), &m, trains));
+    stk_graph_output(graph, "y",
+                     apply(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(STK_ANY, 2)), &m,
+                           &(stk_onnx_part){.trains_batch_norm = trains}));
     must(stk_graph_status(graph));
     must(stk_engine_open("cpu", &device, 1, &engine));
     must(stk_engine_compile(engine, stk_graph_clone(graph, 4), &options, &program));
@@ -360,7 +431,7 @@ static void drop_rows(bool evaluates, const int64_t *sample, int n_runs, float y
     stk_graph *graph = stk_graph_new();
     for (int i = 0; i < N * 8; i++)
         x[i] = 1;
-    stk_graph_output(graph, "y", apply(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(STK_ANY, 8)), &m, false));
+    stk_graph_output(graph, "y", apply(stk_graph_input(graph, "x", STK_F32, STK_SHAPE(STK_ANY, 8)), &m, &whole));
     must(stk_graph_status(graph));
     must(stk_engine_open("cpu", &device, 1, &engine));
     must(stk_engine_compile(engine, stk_graph_clone(graph, N), &options, &program));
@@ -401,10 +472,9 @@ static void dropouts_drop_where_they_train(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_have_the_batch_in_them),
-        cmocka_unit_test(nothing_else_is_made_of_it),
-        cmocka_unit_test(batch_norms_train_where_they_shall),
-        cmocka_unit_test(dropouts_drop_where_they_train),
+        cmocka_unit_test(shapes_have_the_batch_in_them),      cmocka_unit_test(nothing_else_is_made_of_it),
+        cmocka_unit_test(each_input_reads_its_own),           cmocka_unit_test(inputs_that_do_not_fit_are_named),
+        cmocka_unit_test(batch_norms_train_where_they_shall), cmocka_unit_test(dropouts_drop_where_they_train),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,18 +48,27 @@ STK_API stk_status stk_onnx_open(const char *path, const stk_onnx_options *optio
 STK_API stk_status stk_onnx_parse(const void *data, size_t n_bytes, const stk_onnx_options *options, stk_onnx **out);
 STK_API void stk_onnx_free(stk_onnx *model); /* accepts NULL */
 
+/* What a model reads under one of its inputs' names. */
+typedef struct stk_onnx_feed {
+    const char *name;
+    stk_value x;
+} stk_onnx_feed;
+
 /* Which part of a model is wanted, and how; all zero: the whole. */
 typedef struct stk_onnx_part {
     /* The value inside that x takes the place of; what makes it is left out, as the scaling of pixels is where x has
      * been scaled. NULL: the model's own input. */
     const char *input;
-    const char *output; /* the value inside that comes back; NULL: the first output */
+    const char *output;        /* the value inside that comes back; NULL: the first output */
+    const stk_onnx_feed *more; /* the model's inputs but the one that x is: [n_more], borrowed until the call returns */
+    int n_more;
     /* In training by the batch's statistics, which the running ones follow. false: always by the running statistics,
      * which stay. */
     bool trains_batch_norm;
 } stk_onnx_part;
 
-/* Goes on from x with a model's network: x is its one input, and its output comes back, or a value inside of it.
+/* Goes on from x with a model's network: x is its one input, or the one that part->input says
+ * where there are more, and its output comes back, or a value inside of it.
  * Images and volumes, of rank 4 and 5, have their channels last on both sides; a model has them first, unless Stoker
  * wrote it, or the sizes that it says fit only as they are. What the model leaves open of its input is as x is, and so
  * is the first dimension, the batch's: nodes may make shapes of it, and nothing else. Weights become variables of their

@@ -100,7 +100,7 @@ class Value:
         if getattr(other, "shape", None) == () and hasattr(other, "item"):
             other = other.item()  # NumPy's numbers
         if isinstance(other, bool) and self.dtype != "bool" or not isinstance(other, (int, float)):
-            raise TypeError("a value, or a number, is wanted, not %s: arrays are inputs of the step" % type(other).__name__)
+            raise TypeError("a value, or a number, is wanted, not %s: an array is an input of the step, or a constant" % type(other).__name__)
         if isinstance(other, float) and not self.dtype.startswith(("float", "bfloat")):
             raise TypeError("%r and a value of %s: cast it by astype" % (other, self.dtype))
         return self._core.constant(self.dtype, (), other)
@@ -410,9 +410,29 @@ def take(x, ids, axis=0):
     return x._make(x._core.gather(x._id, x._other(ids), x._axis(axis)))
 
 
-def attention(q, k, v, mask=None, causal=False, scale=0.0):
-    """softmax(q k' scale) v for each head: q [N,T,H,D], k and v [N,S,H,D]; scale 0: 1 / sqrt(D). mask: bool [N,S], False: absent."""
-    return q._make(q._core.attention(q._id, q._other(k), q._other(v), -1 if mask is None else q._other(mask), causal, scale))
+def attention(q, k, v, mask=None, causal=False, scale=0.0, attn_mask=None):
+    """softmax(q k' scale) v for each head: q [N,T,H,D], k and v [N,S,H,D]; scale 0: 1 / sqrt(D). mask: bool [N,S], False: absent.
+
+    attn_mask: [T,S], or what broadcasts to [N,H,T,S]: bool, False: absent, or numbers that are added to the products, as in PyTorch.
+    With it the T x S weights of each head are kept for the gradient, since it is made of products and a softmax; else they never are.
+    A query that sees no key gives 0.
+    """
+    if attn_mask is None:
+        return q._make(q._core.attention(q._id, q._other(k), q._other(v), -1 if mask is None else q._other(mask), causal, scale))
+    weights = (q.transpose(0, 2, 1, 3) @ k.transpose(0, 2, 3, 1)) * (scale or q.shape[3] ** -0.5)
+    seen = [] if mask is None else [mask[:, None, None]]
+    if causal:
+        seen.append(arange(q.shape[1])[:, None] >= arange(k.shape[1]))
+    if isinstance(attn_mask, Value) and attn_mask.dtype == "bool":
+        seen.append(attn_mask)
+    else:
+        weights = weights + attn_mask
+    for keys in seen:
+        weights = where(keys, weights, -1e30)
+    weights = softmax(weights)
+    for keys in seen:
+        weights = where(keys, weights, 0.0)
+    return (weights @ v.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
 
 
 def pad(x, widths, value=0.0):
@@ -448,10 +468,18 @@ def variable(name, shape, begin=0.0, dtype="float32", trainable=True):
     return Value(graph, graph.variable(name, dtype, tuple(shape), kind, float(number), trainable))
 
 
-def constant(number, shape=(), dtype="float32"):
-    """A number, as often as the shape has room."""
+def constant(content, shape=None, dtype=None):
+    """A number, as often as the shape has room, float32 unless dtype says otherwise; or an array as it is, which the step keeps a copy of."""
     graph = _graph()
-    return Value(graph, graph.constant(dtype, tuple(shape), number))
+    if isinstance(content, (int, float)) or getattr(content, "shape", None) == ():
+        return Value(graph, graph.constant(dtype or "float32", tuple(shape or ()), content))
+    if shape is not None or dtype is not None:
+        raise TypeError("an array has a shape and a type of its own: change them by reshape, broadcast_to and astype")
+    array = _core.Array(content)
+    # Bound in each run like the function's inputs, whose names have no dots.
+    number = graph.input("constant.%d" % len(_here.constants), array.dtype, array.shape)
+    _here.constants.append(array)
+    return Value(graph, number)
 
 
 def arange(n, dtype="int32"):

@@ -38,8 +38,8 @@ def _spec(given):
 class Step:
     """A compiled function. Call it with arrays, by position or by name; it gives what the function gave, as arrays and numbers."""
 
-    def __init__(self, core, names, outputs):
-        self._core, self._names, self._outputs = core, names, outputs
+    def __init__(self, core, names, outputs, constants=()):
+        self._core, self._names, self._outputs, self._constants = core, names, outputs, list(constants)
         # Optimisers have outputs, too.
         self._numbers = [i for i, (name, _, _) in enumerate(core.outputs()) if name.startswith("output_")]
 
@@ -54,13 +54,13 @@ class Step:
         missing = [name for name in self._names if name not in given]
         if missing:
             raise TypeError("the step's inputs are %s; %s is missing" % (", ".join(self._names), ", ".join(missing)))
-        values = self._core.run([given[name] for name in self._names], self._numbers)
+        values = self._core.run([given[name] for name in self._names] + self._constants, self._numbers)
         return _unflatten(self._outputs, iter(values))
 
     @property
     def inputs(self):
         """{name: (shape, dtype)}"""
-        return {name: (shape, dtype) for name, dtype, shape in self._core.inputs()}
+        return {name: (shape, dtype) for name, dtype, shape in self._core.inputs()[:len(self._names)]}
 
     def set_lr(self, lr):
         """The learning rate of the runs from now on."""
@@ -125,8 +125,8 @@ class Session:
         by the batch, and dropout drops.
         """
         graph = _core.graph()
-        before = getattr(_here, "graph", None), getattr(_here, "scopes", None), getattr(_here, "training", True)
-        _here.graph, _here.scopes, _here.training = graph, [], training
+        before, constants = dict(vars(_here)), []
+        _here.graph, _here.scopes, _here.training, _here.constants = graph, [], training, constants
         try:
             values = {}
             for name, given in inputs.items():
@@ -144,10 +144,11 @@ class Session:
                     raise ValueError("output %d is a value of another step" % i)
                 graph.output("output_%d" % i, value._id)
         finally:
-            _here.graph, _here.scopes, _here.training = before
+            vars(_here).clear()
+            vars(_here).update(before)
         step = self._core.compile(graph, training)
         self._has_steps = True
-        return Step(step, list(inputs), _shell(outputs))
+        return Step(step, list(inputs), _shell(outputs), constants)
 
     def weights(self):
         """The variables of the steps so far by name, as arrays; not what optimisers keep."""

@@ -121,6 +121,56 @@ class Values(unittest.TestCase):
             weight = numpy.exp(x @ x.T / 2) * numpy.tri(3)
             numpy.testing.assert_allclose(got[0, :, head], weight / weight.sum(1, keepdims=True) @ x, rtol=1e-5)
 
+    def test_attention_by_masks_of_its_own(self):
+        rng = numpy.random.default_rng(3)
+        q, (k, v) = rng.normal(size=(2, 3, 2, 4)).astype("float32"), rng.normal(size=(2, 2, 5, 2, 4)).astype("float32")
+        keys, seen = numpy.array([[1, 1, 1, 1, 0], [0, 1, 1, 1, 1]], bool), rng.random((3, 5)) < 0.6
+        seen[1] = False
+        bias = rng.normal(size=(2, 1, 3, 5)).astype("float32")
+
+        def wanted(added, kept):
+            weight = numpy.exp(numpy.einsum("nthd,nshd->nhts", q, k) / 2 + added) * kept
+            return numpy.einsum("nhts,nshd->nthd", weight / numpy.maximum(weight.sum(-1, keepdims=True), 1e-30), v)
+
+        def f(q, k, v, keys, bias):
+            by_array, ours = constant(seen), graph.attention(q, k, v, causal=True, attn_mask=constant(bias_of_causal))
+            return (graph.attention(q, k, v, attn_mask=by_array), graph.attention(q, k, v, attn_mask=bias), ours,
+                    graph.attention(q, k, v, keys, causal=True, attn_mask=by_array),
+                    grad((graph.attention(q, k, v, causal=True) ** 2).sum(), q), grad((ours ** 2).sum(), q))
+
+        bias_of_causal = numpy.zeros((3, 5), "float32")
+        got = [numpy.asarray(x) for x in run(f, q, k, v, keys, bias)]
+        early = numpy.tri(3, 5)
+        for x, y in zip(got, (wanted(0, seen), wanted(bias, 1), wanted(0, early), wanted(0, seen * early * keys[:, None, None]))):
+            numpy.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6)
+        self.assertTrue((got[0][:, 1] == 0).all())
+        numpy.testing.assert_allclose(got[4], got[5], rtol=1e-4, atol=1e-5)
+
+    def test_constants_are_arrays_too(self):
+        table = numpy.arange(6, dtype="int32").reshape(2, 3)
+        weights, other = numpy.linspace(0, 1, 4, dtype="float32"), numpy.ones(4, "float32")
+
+        def f(a):
+            unused = constant(table)
+            return (a * constant(weights)).sum(-1), constant(table) * 2, grad((a * constant(weights)).sum(), a), constant(numpy.float32(2)), unused.shape[0] * a
+
+        with stoker.Session(threads=1) as session:
+            step = session.compile(f, a=self.a)
+            wanted = ((self.a * weights).sum(-1), table * 2, numpy.broadcast_to(weights.copy(), self.a.shape), 2.0, 2 * self.a)
+            weights[:] = 7  # the step has a copy
+            for _ in range(2):
+                for x, y in zip(step(self.a), wanted):
+                    numpy.testing.assert_allclose(numpy.asarray(x), y, rtol=1e-5)
+            self.assertEqual((list(step.inputs), session.weights()), (["a"], {}))
+            again = session.compile(lambda a: a * constant(other), a=self.a)  # each step has its own
+            numpy.testing.assert_array_equal(numpy.asarray(again(self.a)), self.a)
+        with self.assertRaisesRegex(TypeError, "a shape and a type of its own"):
+            run(lambda a: a * constant(other, dtype="float64"), self.a)
+        with self.assertRaisesRegex(TypeError, "an input of the step, or a constant"):
+            run(lambda a: a * other, self.a)
+        with self.assertRaisesRegex(RuntimeError, "a function that Session.compile calls"):
+            constant(other)
+
     def test_gradients_are_differences(self):
         def f(a, b):
             return (graph.tanh(a @ b) ** 2 * a.sum(axis=-1, keepdims=True)).sum()

@@ -68,7 +68,8 @@ def train(recipe, *, out=None, resume=False, callbacks=(), progress=None, max_st
     set         changes of keys: {"optimizer.sgd.lr": 0.1}
     overrides   the same for keys without a dot: epochs=3, model={"mlp": {"hidden": [64]}}
 
-    Ctrl-C ends the step, saves, and raises KeyboardInterrupt; `resume=True` goes on.
+    Ctrl-C ends the step, saves, and raises KeyboardInterrupt; `resume=True` goes on. It is acted upon when the data are open, and when
+    a batch that is waited for is there.
     """
     if callable(callbacks):
         callbacks = (callbacks,)

@@ -2,6 +2,7 @@
 The notebooks themselves are run by notebooks.py."""
 
 import glob
+import importlib.util
 import json
 import math
 import os
@@ -11,10 +12,14 @@ import xml.etree.ElementTree
 import stoker
 from stoker.notebook import Curve, is_notebook
 
+from support import Folder
+
 try:
     import IPython
 except ImportError:
     IPython = None
+
+HAS_KERNEL = all(importlib.util.find_spec(name) for name in ("jupyter_client", "ipykernel"))
 
 
 BOOKS = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "notebooks", "*.ipynb")))
@@ -65,6 +70,35 @@ class Magic(unittest.TestCase):
         self.assertIn("srcdoc", shown.outputs[0].data["text/html"])
         self.assertNotIn("{", shown.outputs[0].data["text/plain"])  # for people
         self.assertFalse(is_notebook())
+
+
+@unittest.skipUnless(HAS_KERNEL, "there is no Jupyter (Debian: python3-jupyter-client, python3-ipykernel)")
+class Interrupts(unittest.TestCase):
+    def test_an_interrupted_cell_is_saved_and_the_next_one_runs(self):
+        from jupyter_client.manager import start_new_kernel
+
+        recipe = {"name": "small", "batch": 8, "epochs": 1, "model": {"mlp": {"hidden": [8], "classes": 3}}, "data": {
+            "train": {"source": {"synthetic": {"fields": {"image": [4, 4, 1]}, "samples": 10 ** 9, "classes": 3}}}}}
+        with Folder() as folder:
+            out = os.path.join(folder, "run")
+            manager, client = start_new_kernel(extra_arguments=["--HistoryManager.enabled=False"])
+            try:
+                asked = client.execute("import stoker\nstoker.train(%r, out=%r)" % (recipe, out), stop_on_error=False)
+                interrupted, error = False, None
+                while error is None:
+                    message = client.get_iopub_msg(timeout=60)
+                    if message["parent_header"].get("msg_id") != asked:
+                        continue
+                    if message["msg_type"] == "update_display_data" and not interrupted:  # its curve, which steps have
+                        manager.interrupt_kernel()
+                        interrupted = True
+                    error = message["content"] if message["msg_type"] == "error" else None
+                self.assertEqual(error["ename"], "KeyboardInterrupt")
+                self.assertTrue([name for name in os.listdir(out) if name.startswith("step-")])
+                self.assertEqual(client.execute_interactive("1 + 1", timeout=60)["content"]["status"], "ok")
+            finally:
+                client.stop_channels()
+                manager.shutdown_kernel(now=True)
 
 
 if __name__ == "__main__":

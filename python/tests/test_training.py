@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -72,6 +73,35 @@ class Training(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", code, json.dumps(RECIPE), out], stdout=subprocess.PIPE, timeout=100)
             self.assertEqual((done.returncode, done.stdout), (0, b"interrupted\n"))
             self.assertTrue([name for name in os.listdir(out) if name.startswith("step-")])
+
+    def test_ctrl_c_from_outside_stops_within_a_step(self):
+        code = ("import stoker, json, sys\n"
+                "told = set()\n"
+                "def event(e):\n"
+                "    if e['kind'] not in told: print(e['kind'], flush=True)\n"
+                "    told.add(e['kind'])\n"
+                "    last[:] = [e['step']] if e['kind'] == 'step' else last\n"
+                "last = [0]\n"
+                "try: stoker.train(json.loads(sys.argv[1]), out=sys.argv[2], callbacks=event, progress=False)\n"
+                "except KeyboardInterrupt: print('interrupted at', last[0], flush=True)\n")
+        part = {"source": {"synthetic": {"fields": {"image": [4, 4, 1]}, "samples": 10 ** 9, "classes": 3}}}
+        # Neither would end by itself: a pass of training, and one of evaluation.
+        for data, when in (({"train": part}, "step"), ({"train": RECIPE["data"]["train"], "valid": part}, "eval")):
+            with self.subTest(when), Folder() as folder:
+                out = os.path.join(folder, "run")
+                process = subprocess.Popen([sys.executable, "-c", code, json.dumps({**RECIPE, "data": data}), out], stdout=subprocess.PIPE, text=True)
+                try:
+                    for line in process.stdout:
+                        if line == when + "\n":
+                            process.send_signal(signal.SIGINT)
+                            break
+                    said = process.communicate(timeout=100)[0].splitlines()
+                finally:
+                    process.kill()
+                self.assertEqual(process.returncode, 0)
+                step = int(said[-1].removeprefix("interrupted at "))
+                saved = max(int(name[5:]) for name in os.listdir(out) if name.startswith("step-"))
+                self.assertIn(saved - step, (0, 1))
 
     def test_errors_are_those_of_c(self):
         with Folder() as folder:

@@ -110,10 +110,11 @@ def from_torch(module, example, path):
         stoker.train({..., "model": {"layers": [layer]}})
 
     The network begins with the module's weights. example is one input, [N, ...] float32, or whole numbers, as the module takes it, or
-    several, a tuple or a dict of them by the names of forward's parameters; then each reads the field of the data that has its name, or what
-    layer["onnx"]["inputs"], {input: field}, is changed to. Images come in as Stoker has them, [N,H,W,C], and are turned. Of a module in training mode batch norms train as in PyTorch, by the
-    statistics of each batch, and dropouts drop in training, by other random numbers; after module.eval() running statistics stay, and
-    nothing drops. What draws otherwise, as AlphaDropout, does not, and a warning names it; errors name the operators that Stoker does
+    several, a tuple or a dict of them by the names of forward's parameters; then each reads the field of the data that has its name, or
+    what layer["onnx"]["inputs"], {input: field}, is changed to. Images come in as Stoker has them, [N,H,W,C], and are turned. Of a module
+    in training mode batch norms train as in PyTorch, by the statistics of each batch, and dropouts drop in training, by other random
+    numbers; after module.eval() running statistics stay, and nothing drops. What draws otherwise, as AlphaDropout, does nothing, and a
+    warning names it; errors name the operators that Stoker does
     not have. docs/onnx.md tells what cannot be a layer. Needs onnxscript.
     """
     import onnxscript.optimizer

@@ -337,6 +337,17 @@ done:
 
 /* --- comparing --- */
 
+/* Such convolutions may go by Winograd's tiles of 4 x 4 outputs, which lose two bits (docs/kernels.md). */
+static bool has_larger_tiles(const case_run *run)
+{
+    stk_op op = run->source->op;
+    const stk_window *w = &run->source->attrs.window;
+    if (op != STK_OP_conv2d && op != STK_OP_conv2d_grad_data && op != STK_OP_conv2d_grad_weight) return false;
+    for (int i = 0; i < 2; i++)
+        if (w->kernel[i] != 3 || w->stride[i] != 1 || run->in_desc[i].shape.dim[3] < 32) return false;
+    return true;
+}
+
 /* The relative error that a result may have: a few units in the last place of its dtype, more for sums. */
 static double tolerance(const case_run *run, stk_dtype dtype)
 {
@@ -346,7 +357,7 @@ static double tolerance(const case_run *run, stk_dtype dtype)
     if (dtype == STK_F32 && is_half && run->source->rounds) return 3e-2;
     switch (dtype) {
     case STK_F64: return 1e-11 * loosen;
-    case STK_F32: return 2e-6 * loosen;
+    case STK_F32: return 2e-6 * loosen * (has_larger_tiles(run) ? 3 : 1);
     case STK_F16: return 1e-3 * loosen;
     default: return 8e-3 * loosen;
     }

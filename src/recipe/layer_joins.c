@@ -17,12 +17,12 @@ stk_status stk_layer_walk_find(const stk_layer_walk *walk, const stk_yaml_node *
         return STK_OK;
     }
     stk_status status = stk_build_field(walk->data, node, name, out);
-    if (status != STK_NOT_FOUND && status != STK_INVALID) return status;
+    if (status != STK_NOT_FOUND) return status;
     stk_text text = {0};
     for (int i = 0; i < walk->n_named; i++)
-        stk_text_add(&text, "%s%s", i ? ", " : ": ", walk->named[i].name);
-    status = stk_yaml_fail(node, "nothing before is named '%.60s', and the data has no such field; the names are%s",
-                           name, walk->n_named ? stk_text_get(&text) : " none");
+        stk_text_add(&text, "%s%s", i ? ", " : " (the names are ", walk->named[i].name);
+    stk_text_add(&text, "%s, and %s", walk->n_named ? ")" : "", stk_error_text());
+    status = stk_yaml_fail(node, "nothing before is named '%.60s'%s", name, stk_text_get(&text));
     stk_text_free(&text);
     return status;
 }

@@ -126,7 +126,8 @@ def messages():
     refuses("    - {conv2d: 8}\n    - {add: image}\n", "bad.yaml:15:13", "the layers so far give [?,28,28,8], and 'image' is "
             "[?,28,28,1]; they must be equal to be added")
     refuses("    - {name: a}\n    - {max_pool: 2}\n    - {concat: a}\n", "all sides but the last must be equal")
-    refuses("    - {add: b}\n", "nothing before is named 'b', and the data has no such field; the names are none")
+    refuses("    - {add: b}\n", "nothing before is named 'b', and source 'images' has no field 'b'; it has 'image', 'label'")
+    refuses("    - {name: a}\n    - {add: b}\n", "nothing before is named 'b' (the names are a), and source")
     refuses("    - {name: a}\n    - {name: a}\n", "the name 'a' is given twice")
     refuses("    - {reshape: [3, 5]}\n", "[?,28,28,1] a sample has 784 numbers, which these sides do not hold")
     refuses("    - {from: nowhere}\n", "nothing before is named 'nowhere'")

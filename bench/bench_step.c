@@ -8,9 +8,10 @@
  * oneDNN by as many threads, S seconds long (0.1), and its fastest time counts as often as the step has it. Only then,
  * since oneDNN's team of threads spins for a while after each call.
  *
- * Between the profiled steps it is measured what all threads can do at once (limits.h). The last line has what the step
- * would take at these limits: its products by tiles where they are of bf16 and the processor has such, else by vectors,
- * and the bytes that all other ops read and write at the rate of memory, nothing of which is kept in a cache.
+ * Between the profiled steps it is measured what all threads can do at once (limits.h), and how fast one large product
+ * is in oneDNN, in the step's precision. The last line has what the step would take at these limits: its products by
+ * tiles where they are of bf16 and the processor has such, else by vectors, and the bytes that all other ops read and
+ * write at the rate of memory, nothing of which is kept in a cache; and the same with products at the large one's rate.
  *
  * The header has what one core can do, and how far two threads of the device are from each other (round_trip.h).
  * --all prints a line for each different product and convolution, and for each other call that takes 0.2 % of the step;
@@ -75,16 +76,52 @@ static bool find_call(const stk_graph *graph, int32_t i, call_of *c)
 
 /* --- the step --- */
 
+/* All threads' in GFLOP/s; 0 where oneDNN has it not in this dtype. */
+static stk_status measure_product(stk_device *device, stk_dtype dtype, double *rate)
+{
+    enum { SIDE = 2048, REST_NS = 30000000 }; /* its threads spin for a while, which the next step is not to feel */
+    stk_tensor_desc in[2] = {stk_desc_make(dtype, STK_SHAPE(SIDE, SIDE)), stk_desc_make(dtype, STK_SHAPE(SIDE, SIDE))};
+    stk_attrs attrs = {0};
+    stk_op_call call = {.op = STK_OP_matmul, .in = in, .out = in, .n_in = 2, .n_out = 1, .attrs = &attrs};
+    double ns;
+    bool is_f32;
+    int before = stk_cpu_swap_thread_count(device->n_threads);
+    stk_status status = onednn_alone_time(device, &call, 0, &ns, &is_f32);
+    stk_cpu_swap_thread_count(before);
+    *rate = 0;
+    if (status == STK_UNSUPPORTED) return STK_OK;
+    STK_RETURN_IF_ERROR(status);
+    *rate = stk_op_cost(&call).flops / ns;
+    nanosleep(&(struct timespec){.tv_nsec = REST_NS}, NULL);
+    return STK_OK;
+}
+
 static void add_limits(limits *sum, limits l)
 {
     sum->vectors += l.vectors;
     sum->tiles += l.tiles;
     sum->memory += l.memory;
+    sum->product += l.product;
+}
+
+/* What most of the step's multiply-adds are done in. */
+static stk_dtype main_dtype(const stk_program *program)
+{
+    static call_of c;
+    double flops[2] = {0};
+    for (int e = 0; e < program->n_entries; e++) {
+        int32_t node = program->info[e].node;
+        if (node < 0 || !find_call(program->graph, node, &c) || !onednn_alone_has(c.call.op)) continue;
+        flops[c.in[0].dtype == STK_BF16] += stk_op_cost(&c.call).flops;
+    }
+    return flops[1] > flops[0] ? STK_BF16 : STK_F32;
 }
 
 /* found: means over the profiled steps. */
 static stk_status time_steps(const bench *b, stk_program *program, double *best_ns, limits *found)
 {
+    stk_device *device = program->engine->device;
+    stk_dtype dtype = main_dtype(program);
     limits sum = {0};
     *best_ns = 1e30;
     for (int i = -1; i < b->n_steps; i++) {
@@ -95,14 +132,16 @@ static stk_status time_steps(const bench *b, stk_program *program, double *best_
     }
     stk_program_profile(program, true);
     for (int i = 0; i < b->n_steps; i++) {
-        add_limits(&sum, measure_limits(program->engine->device, b->memory));
+        limits now = measure_limits(device, b->memory);
+        STK_RETURN_IF_ERROR(measure_product(device, dtype, &now.product));
+        add_limits(&sum, now);
         STK_RETURN_IF_ERROR(stk_program_run(program));
     }
     stk_program_profile(program, false);
-    *found = (limits){sum.vectors / b->n_steps, sum.tiles / b->n_steps, sum.memory / b->n_steps};
+    double n = b->n_steps;
+    *found = (limits){sum.vectors / n, sum.tiles / n, sum.memory / n, sum.product / n};
     return STK_OK;
 }
-
 static bool is_same(const call_of *a, const call_of *b)
 {
     if (a->call.op != b->call.op || a->call.n_in != b->call.n_in) return false;
@@ -288,11 +327,13 @@ static void print_limit(const stk_program *program, const group *groups, int n, 
     }
     if (l.vectors == 0 || l.memory == 0) return;
     double limit = products + bytes / l.memory;
+    double by_product = l.product > 0 ? flops / l.product + bytes / l.memory : 0;
     if (as_json) {
-        printf("{\"step_ms\": %.3f, \"vectors\": %.1f, \"tiles\": %.1f, \"memory\": %.2f, \"gflop\": %.2f, "
-               "\"products_ms\": %.3f, \"others_ms\": %.3f, \"share\": %.4f}\n",
-               step_ns * 1e-6, l.vectors, l.tiles, l.memory, flops * 1e-9, products * 1e-6, bytes / l.memory * 1e-6,
-               limit / step_ns);
+        printf(
+            "{\"step_ms\": %.3f, \"vectors\": %.1f, \"tiles\": %.1f, \"memory\": %.2f, \"gflop\": %.2f, "
+            "\"products_ms\": %.3f, \"others_ms\": %.3f, \"share\": %.4f, \"product\": %.1f, \"by_product\": %.4f}\n",
+            step_ns * 1e-6, l.vectors, l.tiles, l.memory, flops * 1e-9, products * 1e-6, bytes / l.memory * 1e-6,
+            limit / step_ns, l.product, by_product / step_ns);
         return;
     }
     printf("Between the steps all threads came to %.0f GFLOP/s in vectors", l.vectors);
@@ -300,6 +341,10 @@ static void print_limit(const stk_program *program, const group *groups, int n, 
     printf(" and %.1f GB/s: the %.0f GFLOP of products take %.0f ms at that, the %.2f GB of all else %.0f ms. The step "
            "is at **%.0f %%** of this limit.\n",
            l.memory, flops * 1e-9, products * 1e-6, bytes * 1e-9, bytes / l.memory * 1e-6, 100 * limit / step_ns);
+    if (by_product > 0)
+        printf("A product of 2,048 x 2,048 by 2,048 x 2,048 came to %.0f GFLOP/s in oneDNN: with all products at that "
+               "rate the step is at **%.0f %%**.\n",
+               l.product, 100 * by_product / step_ns);
 }
 
 /* --- calls --- */

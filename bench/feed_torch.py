@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What it costs to take batches through Python, in turns: `stoker data bench`, the same recipe into tensors of PyTorch, and PyTorch's own
-DataLoader.
+"""What it costs to take batches through Python, in turns: `stoker data bench`, the same recipe into tensors of PyTorch, PyTorch's own
+DataLoader, and DALI's iterator.
 
 usage: feed_torch.py [--build FOLDER] [--seconds S] [--rounds N] [--threads N] [RECIPE...]
 
@@ -13,14 +13,18 @@ which threads that work next to it change least.
   loader    stoker.torch.DataLoader
   PyTorch   torch.utils.data.DataLoader with `--threads` workers, of samples that are in memory as tensors, made by stoker.Loader beforehand;
             where they fit
+  DALI      its iterator for PyTorch on the same work (dali_torch.py), where it is installed: photos and bench-cifar-jpeg
 """
 import argparse
+import importlib.util
 import json
 import os
 import statistics
 import subprocess
 import sys
 import time
+
+import dali_torch
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MOST_BYTES = 1 << 30
@@ -80,6 +84,13 @@ def take(batches, seconds):
 
 
 def run_loop(way, recipe, seconds, threads):
+    if way == "DALI":
+        name = os.path.basename(recipe)[:-len(".yaml")]
+        if name not in dali_torch.BATCHES or not importlib.util.find_spec("nvidia.dali"):
+            return None
+        made = dali_torch.batches(name, os.environ.get("STOKER_DATA", os.path.join(HERE, "..", "shared", "data")), threads)
+        take(made, seconds / 4)
+        return take(made, seconds)
     import stoker.torch
     loader = (theirs(recipe, threads) if way == "PyTorch" else stoker.torch.DataLoader(recipe, num_workers=threads) if way == "loader"
               else stoker.Loader(recipe, threads=threads))
@@ -102,7 +113,7 @@ def main():
     if args.loop:
         print(json.dumps(run_loop(args.loop, args.recipes[0], args.seconds, args.threads)))
         return
-    ways = ("bench", "arrays", "by hand", "loader", "PyTorch")
+    ways = ("bench", "arrays", "by hand", "loader", "PyTorch", "DALI")
     print("| Recipe | " + " | ".join(ways) + " |\n" + "|---" * (1 + len(ways)) + "|")
     for name in args.recipes:
         recipe = os.path.join(HERE, "recipes", name + ".yaml")

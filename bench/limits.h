@@ -19,6 +19,7 @@
 /* GFLOP/s and GB/s; 0: not known. */
 typedef struct limits {
     double vectors, tiles, memory;
+    double product; /* of a large one, which is measured elsewhere */
 } limits;
 
 enum { LIMITS_MOST_THREADS = 256, LIMITS_NS = 10000000, TRIAD = 16 << 20 /* elements of each array */ };

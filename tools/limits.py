@@ -23,8 +23,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NETWORKS = [("mnist-mlp", "MNIST MLP", 300), ("cifar-cnn", "CIFAR CNN", 30), ("bench-resnet50", "ResNet-50", 3),
             ("bench-bert", "BERT-base", 3), ("bench-gpt2", "GPT-2 124M", 3)]
 PRECISIONS = ["f32", "bf16"]
-HEAD = ("| processor | network | precision | of the limit | range | step, ms | limit: products, ms | all else, ms | GFLOP/s, vectors | "
-        "tiles | GB/s | date | rounds |\n|---|---|---|---:|---|---:|---:|---:|---:|---:|---:|---|---:|")
+HEAD = ("| processor | network | precision | of the limit | range | by a large product | step, ms | limit: products, ms | all else, ms | "
+        "GFLOP/s, vectors | tiles | large product | GB/s | date | rounds |\n|---|---|---|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|---|---:|")
 
 
 def measure(build, recipe, precision, steps):
@@ -44,9 +44,10 @@ def rows_of(measured):
                 continue
             middle = {key: statistics.median(m["found"][key] for m in of) for key in of[0]["found"]}
             shares = [100 * m["found"]["share"] for m in of]
-            tiles = f"{middle['tiles']:,.0f}" if middle["tiles"] else ""
-            yield (f"| {machine()} | {name} | {precision} | {100 * middle['share']:.0f} % | {min(shares):.0f} to {max(shares):.0f} % | "
-                   f"{middle['step_ms']:,.1f} | {middle['products_ms']:,.1f} | {middle['others_ms']:,.1f} | {middle['vectors']:,.0f} | {tiles} | "
+            tiles, product = (f"{middle[key]:,.0f}" if middle[key] else "" for key in ("tiles", "product"))
+            by_product = f"{100 * middle['by_product']:.0f} %" if middle["product"] else ""
+            yield (f"| {machine()} | {name} | {precision} | {100 * middle['share']:.0f} % | {min(shares):.0f} to {max(shares):.0f} % | {by_product} | "
+                   f"{middle['step_ms']:,.1f} | {middle['products_ms']:,.1f} | {middle['others_ms']:,.1f} | {middle['vectors']:,.0f} | {tiles} | {product} | "
                    f"{middle['memory']:.1f} | {max(m['date'] for m in of)} | {len(of)} |")
 
 

@@ -1,6 +1,7 @@
-/* Functions of Python as stages, sources and filters. Workers call them one at a time, since Python's lock has to be
- * held; what they are given is theirs to keep. A function's last exceptions stay in its data set, for whoever sees an
- * error.
+/* Functions as stages, sources and filters. Those of Python are called by one worker at a time, since Python's lock has
+ * to be held; what they are given is theirs to keep. A function's last exceptions stay in its data set, for whoever
+ * sees an error. Those of machine code, which stoker.native has the address of, workers call side by side, without the
+ * lock.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +9,18 @@
 
 #include "core.h"
 
+/* Of machine code: 0, or a number that tells what is wrong with the record. */
+typedef int32_t (*native_stage)(const void *in, void *out, const int64_t *in_shape, const int64_t *out_shape,
+                                uint64_t seed);
+typedef int32_t (*native_sample)(int64_t i_sample, void *const *out);
+
 typedef struct core_callback {
     struct core_callback *next;
     core_dataset *dataset; /* borrowed: it owns this */
     PyObject *function;
+    uintptr_t address; /* of machine code, which `function` keeps there; 0: it is Python's */
     bool random;
+    char stage[64];            /* its name */
     bool has_dtype, has_shape; /* of what a stage gives */
     stk_dtype dtype;
     stk_shape shape;
@@ -41,7 +49,7 @@ bool core_is_inside(void)
     return n_inside > 0;
 }
 
-static core_callback *add_callback(core_dataset *dataset, PyObject *function)
+static core_callback *add_callback(core_dataset *dataset, PyObject *function, unsigned long long address)
 {
     core_callback *callback = calloc(1, sizeof(*callback));
     if (!callback) {
@@ -50,6 +58,7 @@ static core_callback *add_callback(core_dataset *dataset, PyObject *function)
     }
     Py_INCREF(function);
     callback->function = function;
+    callback->address = (uintptr_t)address;
     callback->dataset = dataset;
     callback->next = dataset->callbacks;
     dataset->callbacks = callback;
@@ -149,6 +158,12 @@ static stk_status find_shape(void *user, const stk_map_array *src, stk_dtype *dt
     return STK_OK;
 }
 
+static uint64_t draw_seed(stk_rng *rng)
+{
+    uint64_t high = stk_rng_u32(rng);
+    return high << 32 | stk_rng_u32(rng);
+}
+
 static stk_status run_stage(void *user, const stk_map_call *call)
 {
     core_callback *callback = user;
@@ -156,9 +171,8 @@ static stk_status run_stage(void *user, const stk_map_call *call)
     stk_status status;
     PyObject *result = NULL, *in = core_array_copy(call->src.data, call->src.dtype, &call->src.shape);
     if (in && callback->random) {
-        uint64_t seed = (uint64_t)stk_rng_u32(call->rng) << 32;
-        seed |= stk_rng_u32(call->rng);
-        result = PyObject_CallFunction(callback->function, "OK", in, (unsigned long long)seed);
+        unsigned long long seed = draw_seed(call->rng);
+        result = PyObject_CallFunction(callback->function, "OK", in, seed);
     } else if (in) {
         result = PyObject_CallFunctionObjArgs(callback->function, in, NULL);
     }
@@ -170,17 +184,28 @@ static stk_status run_stage(void *user, const stk_map_call *call)
     return status;
 }
 
-bool core_add_stage(core_dataset *dataset, const char *field, const char *name, PyObject *function, PyObject *dtype,
-                    PyObject *shape, bool random)
+static stk_status run_native(void *user, const stk_map_call *call)
 {
-    core_callback *callback = add_callback(dataset, function);
+    const core_callback *callback = user;
+    native_stage stage = (native_stage)callback->address;
+    uint64_t seed = callback->random ? draw_seed(call->rng) : 0;
+    int32_t failed = stage(call->src.data, call->dst.data, call->src.shape.dim, call->dst.shape.dim, seed);
+    return failed ? stk_fail(STK_CORRUPT, "stage '%s' returned %d", callback->stage, (int)failed) : STK_OK;
+}
+
+bool core_add_stage(core_dataset *dataset, const char *field, const char *name, PyObject *function,
+                    unsigned long long address, PyObject *dtype, PyObject *shape, bool random)
+{
+    core_callback *callback = add_callback(dataset, function, address);
     if (!callback) return false;
+    snprintf(callback->stage, sizeof(callback->stage), "%s", name);
     callback->random = random;
     callback->has_dtype = dtype != Py_None;
     callback->has_shape = shape != Py_None;
     if (callback->has_dtype && !core_dtype(dtype, &callback->dtype)) return false;
     if (callback->has_shape && !core_shape(shape, &callback->shape)) return false;
-    stk_map_config config = {.name = name, .shape = find_shape, .run = run_stage, .user = callback, .random = random};
+    stk_map_config config = {.name = name, .shape = find_shape, .user = callback, .random = random};
+    config.run = address ? run_native : run_stage;
     stk_dataset *handle = dataset->handle;
     Py_BEGIN_ALLOW_THREADS stk_dataset_apply_to(handle, field, stk_map(&config));
     Py_END_ALLOW_THREADS return true;
@@ -301,11 +326,20 @@ static stk_status make_sample(void *user, int64_t i_sample, void *const *out)
     return status;
 }
 
-stk_dataset *core_function_source(core_dataset *dataset, int64_t n_samples, PyObject *fields, PyObject *function)
+static stk_status make_natively(void *user, int64_t i_sample, void *const *out)
 {
-    core_callback *callback = add_callback(dataset, function);
+    const core_callback *callback = user;
+    int32_t failed = ((native_sample)callback->address)(i_sample, out);
+    return failed ? stk_fail(STK_CORRUPT, "the function returned %d", (int)failed) : STK_OK;
+}
+
+stk_dataset *core_function_source(core_dataset *dataset, int64_t n_samples, PyObject *fields, PyObject *function,
+                                  unsigned long long address)
+{
+    core_callback *callback = add_callback(dataset, function, address);
     if (!callback || !read_fields(callback, fields)) return NULL;
-    return stk_dataset_function(n_samples, callback->field, callback->n_fields, make_sample, callback);
+    stk_sample_fn make = address ? make_natively : make_sample;
+    return stk_dataset_function(n_samples, callback->field, callback->n_fields, make, callback);
 }
 
 static stk_status begin_epoch(void *user, int64_t i_epoch)
@@ -345,7 +379,7 @@ static stk_status next_sample(void *user, void *const *out, bool *ended)
 
 stk_dataset *core_generator_source(core_dataset *dataset, int64_t n_samples, PyObject *fields, PyObject *function)
 {
-    core_callback *callback = add_callback(dataset, function);
+    core_callback *callback = add_callback(dataset, function, 0);
     if (!callback || !read_fields(callback, fields)) return NULL;
     stk_sample_generator generator = {
         .n_samples = n_samples, .begin = begin_epoch, .next = next_sample, .user = callback};
@@ -378,7 +412,7 @@ static bool keeps(void *user, const stk_record_field *fields, int n_fields)
 
 void core_filter(core_dataset *dataset, PyObject *function)
 {
-    core_callback *callback = add_callback(dataset, function);
+    core_callback *callback = add_callback(dataset, function, 0);
     if (!callback) return;
     stk_dataset *handle = dataset->handle;
     Py_BEGIN_ALLOW_THREADS stk_dataset_filter(handle, keeps, callback);

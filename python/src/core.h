@@ -113,10 +113,12 @@ int core_add_loaders(PyObject *module);
 int core_add_runs(PyObject *module);
 int core_add_graphs(PyObject *module);
 
-/* Functions of Python in a data set; callback.c. They leave their exceptions in the data set. */
-bool core_add_stage(core_dataset *dataset, const char *field, const char *name, PyObject *function, PyObject *dtype,
-                    PyObject *shape, bool random);
-stk_dataset *core_function_source(core_dataset *dataset, int64_t n_samples, PyObject *fields, PyObject *function);
+/* Functions in a data set; callback.c. They leave their exceptions in the data set. address: of machine code, which
+ * `function` keeps there; 0: it is Python's. */
+bool core_add_stage(core_dataset *dataset, const char *field, const char *name, PyObject *function,
+                    unsigned long long address, PyObject *dtype, PyObject *shape, bool random);
+stk_dataset *core_function_source(core_dataset *dataset, int64_t n_samples, PyObject *fields, PyObject *function,
+                                  unsigned long long address);
 stk_dataset *core_generator_source(core_dataset *dataset, int64_t n_samples, PyObject *fields, PyObject *function);
 void core_filter(core_dataset *dataset, PyObject *function);
 int core_callbacks_traverse(core_dataset *dataset, visitproc visit, void *arg);

@@ -224,10 +224,12 @@ static PyObject *do_map(PyObject *object, PyObject *args)
 {
     const char *field, *name;
     PyObject *function, *dtype, *shape;
+    unsigned long long address;
     int random;
     SELF(void) handle;
-    if (!PyArg_ParseTuple(args, "zsOOOp:map", &field, &name, &function, &dtype, &shape, &random)) return NULL;
-    if (!core_add_stage(self, field, name, function, dtype, shape, random)) return NULL;
+    if (!PyArg_ParseTuple(args, "zsOKOOp:map", &field, &name, &function, &address, &dtype, &shape, &random))
+        return NULL;
+    if (!core_add_stage(self, field, name, function, address, dtype, shape, random)) return NULL;
     return core_dataset_check(self);
 }
 

@@ -88,17 +88,18 @@ failed:
     return NULL;
 }
 
-PyDoc_STRVAR(function_doc, "function(n_samples, fields, function)\n--\n\nfunction(i) makes sample i; fields: [(name, "
-                           "dtype, shape), ...]");
+PyDoc_STRVAR(function_doc, "function(n_samples, fields, function, address)\n--\n\nfunction(i) makes sample i; fields: "
+                           "[(name, dtype, shape), ...]; address: of machine code, 0: it is Python's");
 static PyObject *core_function(PyObject *module, PyObject *args)
 {
     long long n;
+    unsigned long long address;
     PyObject *fields, *function;
     (void)module;
-    if (!PyArg_ParseTuple(args, "LOO:function", &n, &fields, &function)) return NULL;
+    if (!PyArg_ParseTuple(args, "LOOK:function", &n, &fields, &function, &address)) return NULL;
     core_dataset *self = core_dataset_new();
     if (!self) return NULL;
-    stk_dataset *handle = core_function_source(self, n, fields, function);
+    stk_dataset *handle = core_function_source(self, n, fields, function, address);
     if (handle) return core_dataset_finish(self, handle);
     Py_DECREF(self);
     return NULL;

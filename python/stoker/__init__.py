@@ -15,6 +15,7 @@ from . import _core
 from ._core import (Array, BusyError, ClosedError, CorruptError, DeviceError, Error, ForkError, InternalError,
                     InvalidError, IoError, LostError, MismatchError, NoDeviceError, NoMemoryError, NoRowError,
                     NotFoundError, StoppedError, UnsupportedError)
+from .compiled import native
 from .dataset import Dataset, stages
 from .loader import Loader
 
@@ -30,7 +31,7 @@ _MODULES = ("graph", "torch", "tf", "jax")
 
 __all__ = ["Array", "BusyError", "ClosedError", "CorruptError", "Dataset", "DeviceError", "Error", "ForkError", "InternalError",
            "InvalidError", "IoError", "Loader", "LostError", "MismatchError", "NoDeviceError", "NoMemoryError", "NoRowError",
-           "NotFoundError", "StoppedError", "UnsupportedError", "stages", *_LATER]
+           "NotFoundError", "StoppedError", "UnsupportedError", "native", "stages", *_LATER]
 
 
 def __getattr__(name):

@@ -6,6 +6,7 @@ from ._core import (Array as Array, BusyError as BusyError, ClosedError as Close
                     NoDeviceError as NoDeviceError, NoMemoryError as NoMemoryError, NoRowError as NoRowError,
                     NotFoundError as NotFoundError, StoppedError as StoppedError, UnsupportedError as UnsupportedError)
 from .building import (layers as layers, losses as losses, minimize as minimize, networks as networks, optimizers as optimizers)
+from .compiled import native as native
 from .conversion import from_torch as from_torch
 from .dataset import Dataset as Dataset, stages as stages
 from .graph import Value as Value, grad as grad, scope as scope, variable as variable

@@ -4,6 +4,7 @@ import os
 
 from . import _core
 from ._names import Names
+from .compiled import address_of
 
 _ON_ERROR = {"stop": 0, "skip": 1, "replace": 2}
 _CACHES = {"none": 0, "memory": 1, "disk": 2, "auto": 3}
@@ -145,15 +146,19 @@ class Dataset:
     def function(cls, function, count, fields=None):
         """`function(i)` makes sample i, 0 <= i < count: a dict of arrays and numbers, or a tuple in the order of the fields.
 
-        fields: {"x": ("float32", (3,)), ...}; where they are not given, sample 0 tells. Called by one thread at a time.
+        fields: {"x": ("float32", (3,)), ...}; where they are not given, sample 0 tells. Called by one thread at a time, but
+        for compiled functions: `stoker.native`.
 
         >>> import stoker
         >>> squares = stoker.Dataset.function(lambda i: {"y": i * i}, 5, {"y": ("int64", ())})
         >>> next(iter(stoker.Loader(squares.batch(5))))["y"].tolist()
         [0, 1, 4, 9, 16]
         """
+        address = address_of(function)
+        if fields is None and address:
+            raise TypeError("'fields' say what a compiled function makes")
         fields = _fields(fields) if fields is not None else _fields_of(function(0))
-        return cls(lambda: _core.function(count, fields, function))
+        return cls(lambda: _core.function(count, fields, function, address))
 
     @classmethod
     def generator(cls, function, fields, count=0):
@@ -309,7 +314,8 @@ class Dataset:
         By its name in recipes, which is fast: `map("decode")`, `map(stages.resize(shorter=256))`. With a list of fields the
         same draws are applied to all, the first `images` of them (1) being images and the others masks.
 
-        Or a function of one sample's array, which gives an array: it is called under Python's lock, one at a time.
+        Or a function of one sample's array, which gives an array: it is called under Python's lock, one at a time; compiled
+        functions (`stoker.native`) side by side, without it.
         output: (dtype, shape) of what it gives, where that is not like its input. random: it is called with a number
         besides, its only source of chance: `lambda x, seed: ...`.
 
@@ -333,11 +339,12 @@ class Dataset:
                 raise TypeError("'output' and 'random' are for functions")
             text = _text(stage)
             return self._then(lambda d: d.apply(field, text))
-        if not callable(stage):
+        address = address_of(stage)
+        if not callable(stage) and not address:
             raise TypeError("a stage by its name in recipes, or a function, not %r" % (stage,))
         dtype, shape = output if output is not None else (None, None)
         called = (name or getattr(stage, "__name__", "function"))[:60]
-        return self._then(lambda d: d.map(field, called, stage, dtype, shape, random))
+        return self._then(lambda d: d.map(field, called, stage, address, dtype, shape, random))
 
     def rename(self, field, name):
         """Gives a field another name."""

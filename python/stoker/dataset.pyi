@@ -2,9 +2,10 @@ import os
 from typing import Any, Callable, Iterable, Iterator, Literal, Mapping, Sequence
 
 from ._core import Array
+from .compiled import native
 
 _Path = str | os.PathLike[str]
-_Stage = str | Mapping[str, Any] | Callable[..., Any]
+_Stage = str | Mapping[str, Any] | Callable[..., Any] | native
 _Fields = Mapping[str, tuple[Any, Sequence[int | None]]]
 
 class _Stages:
@@ -29,7 +30,7 @@ class Dataset:
     @classmethod
     def from_tensor_slices(cls, arrays: Mapping[str, Any] | None = None, /, **fields: Any) -> Dataset: ...
     @classmethod
-    def function(cls, function: Callable[[int], Any], count: int, fields: _Fields | None = None) -> Dataset: ...
+    def function(cls, function: Callable[[int], Any] | native, count: int, fields: _Fields | None = None) -> Dataset: ...
     @classmethod
     def generator(cls, function: Callable[[int], Iterable[Any]], fields: _Fields, count: int = 0) -> Dataset: ...
     @classmethod

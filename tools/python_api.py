@@ -9,7 +9,7 @@ import os
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "stoker")
 # Heading, module, and names; None: all that its stub has.
-PARTS = [("Data sets", "dataset", ["Dataset"]), (None, "compiled", ["native"]), ("Loaders", "loader", ["Loader"]), ("stoker.torch", "torch", None), ("stoker.tf", "tf", None),
+PARTS = [("Data sets", "dataset", ["Dataset"]), (None, "compiled", ["native"]), (None, "showing", None), ("Loaders", "loader", ["Loader"]), ("stoker.torch", "torch", None), ("stoker.tf", "tf", None),
          ("stoker.jax", "jax", None), ("Training", "training", None), (None, "conversion", None), ("Steps of one's own", "session", ["Session", "Step"]), (None, "building", None),
          ("stoker.graph", "graph", None), ("Reports and the doctor", "reporting", None), (None, "watching", None),
          ("Notebooks", "notebook", ["Curve"])]

@@ -113,6 +113,10 @@ int core_add_loaders(PyObject *module);
 int core_add_runs(PyObject *module);
 int core_add_graphs(PyObject *module);
 
+/* Methods of a data set; dataset_show.c. */
+PyObject *core_dataset_explain(PyObject *object, PyObject *none);
+PyObject *core_dataset_sheet(PyObject *object, PyObject *args);
+
 /* Functions in a data set; callback.c. They leave their exceptions in the data set. address: of machine code, which
  * `function` keeps there; 0: it is Python's. */
 bool core_add_stage(core_dataset *dataset, const char *field, const char *name, PyObject *function,

@@ -394,6 +394,8 @@ static PyMethodDef dataset_methods[] = {{"shuffle", do_shuffle, METH_VARARGS, NU
                                         {"cache", do_cache, METH_VARARGS, NULL},
                                         {"on_error", do_on_error, METH_VARARGS, NULL},
                                         {"field", do_field, METH_VARARGS, NULL},
+                                        {"explain", core_dataset_explain, METH_NOARGS, NULL},
+                                        {"sheet", core_dataset_sheet, METH_VARARGS, NULL},
                                         {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef dataset_getset[] = {

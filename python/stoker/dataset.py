@@ -362,6 +362,32 @@ class Dataset:
 
     # --- what it is ---
 
+    def explain(self):
+        """What it is made of, what it promises and what it needs, of a batched data set; notebooks draw it. Reads some records.
+
+        >>> import stoker
+        >>> ds = stoker.Dataset.arrays(x=stoker.Array(bytes(100))).shuffle(seed=1).map({"scale": "1/255"}, "x").batch(32)
+        >>> about = ds.explain()
+        >>> about["batches"], about["order"], [stage["name"] for stage in about["stages"]]
+        (4, ['shuffle of all 100 samples, another for each epoch'], ['scale'])
+        """
+        from .showing import Explanation
+        return Explanation(self._core().explain())
+
+    def sheet(self, rows=4, columns=8, field=None):
+        """A picture of the first samples of an epoch with their labels, as the network will see them; notebooks show it.
+
+        field: of the images ("image").
+        """
+        import tempfile
+
+        from .showing import Sheet
+        with tempfile.TemporaryDirectory(prefix="stoker-") as folder:
+            path = os.path.join(folder, "sheet.png")
+            told = self._core().sheet(path, rows, columns, field)
+            with open(path, "rb") as file:
+                return Sheet(file.read(), *told)
+
     def _make(self):
         """A data set in C of its own."""
         calls, node = [], self

@@ -81,7 +81,7 @@ def described(tree, prefix=""):
 
 class Stubs(unittest.TestCase):
     def test_they_are_complete(self):
-        for name in ("dataset", "loader", "torch", "tf", "jax", "training", "reporting", "watching", "notebook", "conversion", "graph", "compiled",
+        for name in ("dataset", "loader", "torch", "tf", "jax", "training", "reporting", "watching", "notebook", "conversion", "graph", "compiled", "showing",
                      "building", "session"):
             self.maxDiff = None
             ours, stub = described(parsed(name + ".py")), described(parsed(name + ".pyi"))

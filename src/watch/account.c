@@ -78,6 +78,17 @@ static void clear(stk_watch_row *row)
     stk_watch_roles_clear(row);
 }
 
+/* Cores of the driving process's threads that came and went between two listings: what it used and no thread that is
+ * known did. Its own time comes in ticks of 10 ms, so that a little may be left by chance. */
+static double find_short_lived(const stk_watch_history *history, const stk_watch_row *row,
+                               const stk_watch_process *process, double seen)
+{
+    const double by_chance = 0.1;
+    const stk_watch_process *before = stk_watch_list_find(&history->last.processes, process->id);
+    if (!before || before->cpu_us < 0 || process->cpu_us < before->cpu_us) return 0;
+    return fmax(0, (double)(process->cpu_us - before->cpu_us) * 1e-6 / row->length_s - seen - by_chance);
+}
+
 void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const stk_watch_sample *now, int64_t driver)
 {
     const stk_watch_thread *main = stk_watch_list_find(&now->threads, driver);
@@ -92,13 +103,18 @@ void stk_watch_account_add(stk_watch_history *history, stk_watch_row *row, const
     stk_watch_roles_add(history, row, now, main, before, driver);
     if (takes_turns(history, main)) row->turns = 1;
     row->at_gil = main->at_gil == 1;
+    double seen = share_of(before->cpu_us, main->cpu_us, row->length_s);
     for (size_t i = 0; i < now->threads.n; i++) {
         const stk_watch_thread *t = stk_watch_thread_at(now, i),
                                *old = stk_watch_list_find(&history->last.threads, t->id);
         if (t->id == driver || !old || old->cpu_us < 0) continue;
         add_beside(history, row, t, old, t->process == driver);
+        if (t->process == driver) seen += share_of(old->cpu_us, t->cpu_us, row->length_s);
         const stk_watch_process *p = t->id == t->process ? stk_watch_list_find(&now->processes, t->process) : NULL;
         if (p && p->parent == driver && p->cpu_us > 20000) row->n_fed++;
         stk_watch_roles_add(history, row, now, t, old, driver);
     }
+    double short_lived = find_short_lived(history, row, process, seen);
+    row->beside_busy += short_lived;
+    row->beside_own += short_lived;
 }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <pthread.h>
 
 #include "base/error.h"
 #include "engine/engine.h"
@@ -201,6 +202,67 @@ static void networks_follow_in_bf16(void **state)
     compare(&(network){"text in bf16", NULL, true, 0, STK_PRECISION_BF16, 0.05});
 }
 
+/* --- two plug-ins --- */
+
+typedef struct training {
+    const network *n;
+    const char *device;
+    progress p;
+    stk_status status;
+    char error[512];
+} training;
+
+static void *run_training(void *arg)
+{
+    training *t = arg;
+    stk_trainer *trainer =
+        make_trainer(t->n, t->device, make_dataset(!t->n->build, t->n->build ? make_image : make_text), &t->p);
+    t->status = stk_trainer_run(trainer, 2);
+    snprintf(t->error, sizeof(t->error), "%s", stk_error_text());
+    stk_trainer_free(trainer);
+    return NULL;
+}
+
+static void copy_file(const char *from, int to)
+{
+    char piece[1 << 16];
+    FILE *file = fopen(from, "rbe");
+    assert_non_null(file);
+    for (size_t n; (n = fread(piece, 1, sizeof(piece), file)) > 0;)
+        assert_int_equal(write(to, piece, n), (ssize_t)n);
+    fclose(file);
+}
+
+/* A copy of its file is another plug-in: both are loaded, and train at the same time. */
+static void two_plugins_train_at_once(void **state)
+{
+    (void)state;
+    if (is_left_out()) return;
+    char path[] = "/tmp/stoker-plugin-XXXXXX", device[64];
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    copy_file(getenv("STOKER_PJRT_PATH"), file);
+    close(file);
+    snprintf(device, sizeof(device), "pjrt:%s", path);
+    network n = {"images", build_images, true, 0, STK_PRECISION_F32, 0};
+    static training of[2];
+    of[0] = (training){.n = &n, .device = "pjrt"};
+    of[1] = (training){.n = &n, .device = device};
+    pthread_t thread[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, run_training, &of[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(thread[i], NULL);
+    unlink(path);
+    for (int i = 0; i < 2; i++)
+        if (of[i].status != STK_OK) fail_msg("on %s: %s", of[i].device, of[i].error);
+    assert_int_equal(of[0].p.n, N_STEPS);
+    assert_int_equal(of[1].p.n, N_STEPS);
+    for (int i = 0; i < N_STEPS; i++)
+        if (fabs(of[0].p.loss[i] - of[1].p.loss[i]) > 1e-5 * of[0].p.loss[0])
+            fail_msg("step %d: %.9g and %.9g", i, of[0].p.loss[i], of[1].p.loss[i]);
+}
+
 /* --- what goes wrong --- */
 
 static void bad_labels_are_told(void **state)
@@ -303,7 +365,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_plugin_is_said), cmocka_unit_test(programs_leave_nothing_behind),
         cmocka_unit_test(networks_follow_the_cpu),   cmocka_unit_test(networks_follow_in_bf16),
-        cmocka_unit_test(bad_labels_are_told),
+        cmocka_unit_test(two_plugins_train_at_once), cmocka_unit_test(bad_labels_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

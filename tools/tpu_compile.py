@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles recipes' training steps for TPUs that are not here and writes docs/tpu-compiled.md; goes on where it stopped.
 
-usage: tpu_compile.py STOKER FOLDER DOCS LIBTPU [NAME[:TOPOLOGY]...]    FOLDER: for rows that are done
+usage: tpu_compile.py STOKER FOLDER DOCS LIBTPU [NAME[:TOPOLOGY]...]    FOLDER: for rows that are done; those on the page are kept
 
 Without names: every recipe on one chip of v5e and of v6e, and ResNet-50, BERT and GPT-2 on 4 and on 16 chips. A recipe whose data
 are not here is left out, and said so. TPU_LIBRARY_PATH is libtpu's file.
@@ -53,10 +53,22 @@ def print_row(r):
             f"{r['bytes'] / 1e9:,.2f} | {1e3 * least:,.2f} | {fills:.0f} | {r['compile_s']:,.1f} |")
 
 
-def write_page(rows):
+def rows_of_page():
+    """By name and topology, as they stand there."""
+    with open(DOCS) as f:
+        lines = [line.rstrip("\n") for line in f if line.startswith("| ") and not line.startswith("| Recipe")]
+    return {tuple(cell.strip() for cell in line.split("|")[1:3]): line for line in lines}
+
+
+def write_page():
     with open("/proc/cpuinfo") as f:
         cpu = next((line.split(":", 1)[1].strip() for line in f if line.startswith("model name")), "an unknown processor")
-    rows.sort(key=lambda r: (r["name"], r["at"]))
+    rows = rows_of_page()
+    for file in sorted(os.listdir(FOLDER)):
+        if file.endswith(".json"):
+            with open(os.path.join(FOLDER, file)) as f:
+                row = json.load(f)
+            rows[row["name"], row["at"]] = print_row(row)
     with open(DOCS + ".new", "w") as f:
         f.write(f"""# Training steps, compiled for TPUs
 
@@ -70,13 +82,14 @@ compiler's own count for one step, and the least time follows from them and the 
 | Recipe | Chips | Samples | Arguments, MiB | Results, MiB | Scratch, MiB | GFLOP | GB | At least, ms | Tiles, % | Compiled in, s |
 |---|---|---|---|---|---|---|---|---|---|---|
 """)
-        f.write("\n".join(map(print_row, rows)) + "\n")
+        f.write("\n".join(rows[key] for key in sorted(rows)) + "\n")
     os.replace(DOCS + ".new", DOCS)
 
 
 os.makedirs(FOLDER, exist_ok=True)
 for name, at in wanted():
     path = os.path.join(FOLDER, f"{name}-{at.replace(':', '-')}.json")
-    if not os.path.exists(path):
+    if not os.path.exists(path) and (sys.argv[5:] or (name, at) not in rows_of_page()):
         compile_one(name, at, path)
-write_page([json.load(open(os.path.join(FOLDER, f))) for f in sorted(os.listdir(FOLDER)) if f.endswith(".json")])
+        write_page()
+write_page()

@@ -47,6 +47,16 @@ static bool takes_turns(stk_watch_history *history, const stk_watch_thread *thre
     return thread->at_gil == 1 || (thread->word >= 0 && is_shared_word(history, thread));
 }
 
+/* False: it serves nobody, like a notebook's threads that listen to its page. */
+static bool has_run_of_late(stk_watch_history *history, const stk_watch_thread *t, const stk_watch_thread *old,
+                            double now_s)
+{
+    const double late_s = 3;
+    stk_watch_run *run = &history->run[(uint64_t)t->id % STK_WATCH_RUNS];
+    if (t->cpu_us > old->cpu_us) *run = (stk_watch_run){t->id, now_s};
+    return run->thread == t->id && now_s - run->at_s < late_s;
+}
+
 static void add_beside(stk_watch_history *history, stk_watch_row *row, const stk_watch_thread *t,
                        const stk_watch_thread *old, bool is_of_driver)
 {
@@ -60,8 +70,9 @@ static void add_beside(stk_watch_history *history, stk_watch_row *row, const stk
     row->beside_top = fmax(row->beside_top, runs);
     /* Locks show up in a thread that works when it has them. */
     if (is_of_driver && takes_turns(history, t)) row->turns = 1;
+    bool serves = has_run_of_late(history, t, old, row->at_s);
     if (t->is_asleep != 1) return;
-    if (t->wait == STK_WATCH_WAIT_NET) row->beside_net = 1;
+    if (t->wait == STK_WATCH_WAIT_NET && serves) row->beside_net = 1;
     if (t->wait == STK_WATCH_WAIT_DISK) row->beside_disk = 1;
     if (t->wait == STK_WATCH_WAIT_REMOTE) row->beside_remote = 1;
     if (t->wait == STK_WATCH_WAIT_SLEEP) row->beside_timer = 1;

@@ -132,13 +132,25 @@ typedef struct stk_watch_row {
 } stk_watch_row;
 #undef X
 
-enum { STK_WATCH_ROWS = 8192, STK_WATCH_CREDITS = 64, STK_WATCH_WORDS = 16, STK_WATCH_WRITERS = 16 };
+enum {
+    STK_WATCH_ROWS = 8192,
+    STK_WATCH_CREDITS = 64,
+    STK_WATCH_WORDS = 16,
+    STK_WATCH_WRITERS = 16,
+    STK_WATCH_RUNS = 256
+};
 
 /* A lock that a thread has waited for with a limit, and whether another one has, too. */
 typedef struct stk_watch_word {
     int64_t process, word, thread;
     bool is_shared;
 } stk_watch_word;
+
+/* When a thread used a core last. */
+typedef struct stk_watch_run {
+    int64_t thread;
+    double at_s;
+} stk_watch_run;
 
 /* A thread of the driving process that waited for files to be written, and how often that was seen. */
 typedef struct stk_watch_writer {
@@ -163,6 +175,7 @@ typedef struct stk_watch_history {
     int64_t first_pid, driver_pid;
     int64_t drives_pid; /* whose first thread drives the step, by the last sample; 0: none yet */
     stk_watch_word word[STK_WATCH_WORDS];
+    stk_watch_run run[STK_WATCH_RUNS]; /* by the thread's number, modulo; of two the last one is there */
     int n_words;
     stk_watch_writer writer[STK_WATCH_WRITERS];
     int n_writers;

@@ -6,10 +6,10 @@
  *   dx = dlogits weight         by columns or rows of dx, or by slices of the classes that are added up
  *   dweight += dlogits' x       by classes, onto a base where there is one
  *
- * The products are oneDNN's: in f32 (matmul_onednn.h), or in bf16 (product.h) where the processor multiplies that. In f32
- * that of dweight is by own tiles on Intel's with AVX-512: 122 ms where oneDNN takes 131 (512 rows, 50,257 classes, 768
- * features, family 6, model 207).
- * Logits are f32 in any case; bf16 gradients of a row's logits then lie where the row's logits began.
+ * The products are oneDNN's: in f32 (matmul_onednn.h), or in bf16 (product.h) where the processor multiplies that. In
+ * f32 that of dweight is by own tiles on Intel's with AVX-512: 122 ms where oneDNN takes 131 (512 rows, 50,257 classes,
+ * 768 features, family 6, model 207). Logits are f32 in any case; bf16 gradients of a row's logits then lie where the
+ * row's logits began.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,8 @@
  * tiles, which are faster, it is more, and so is packing the weights: TILES_FACTOR times as much of both. */
 enum { CHUNK_BYTES = 128 << 20, MOST_ROWS = 512, TILES_FACTOR = 2, ROW_GRAIN = 16, LANES = 16 };
 
-/* Products in bf16, or by own tiles, for a number of rows; dweight overwrites or adds. NULL: not needed, or oneDNN's. */
+/* Products in bf16, or by own tiles, for a number of rows; dweight overwrites or adds. NULL: not needed, or oneDNN's.
+ */
 typedef struct half_products {
     int64_t n;
     stk_product *logits, *dx, *dweight[2];

@@ -518,6 +518,29 @@ class Ends(unittest.TestCase):
             self.assertIsNone(gone(), how)
         self.assertEqual(len(os.listdir("/proc/self/task")), threads)
 
+    @unittest.skipIf("san.so" in os.environ.get("LD_PRELOAD", ""), "a sanitizer keeps what was freed")
+    def test_ten_thousand_batches_take_no_memory(self):
+        def resident():
+            with open("/proc/self/statm") as f:
+                return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+        seen, early, kept = 0, 0, None
+        with Loader(counted(800).shuffle(seed=1).batch(8)) as loader:
+            while seen < 10000:
+                for batch in loader:
+                    kept = [memoryview(batch["x"]), batch["x"][2:4], batch["x"].__dlpack__()]
+                    seen += 1
+                if seen == 2000:
+                    gc.collect()
+                    early = resident()
+        self.assertEqual(kept[0].shape, (8,))
+        self.assertLess(resident() - early, 1 << 20)
+
+    def test_it_imports_no_framework(self):
+        code = "import sys, stoker\nprint([m for m in ('numpy', 'torch', 'jax', 'tensorflow', 'IPython', 'json') if m in sys.modules])"
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True)
+        self.assertEqual(done.stdout, "[]\n")
+
     def test_ctrl_c_ends_a_wait(self):
         code = ("import stoker, threading, time, os, signal\n"
                 "ds = stoker.Dataset.function(lambda i: {'x': time.sleep(1e-3) or i}, 10**9, {'x': ('int64', ())})\n"

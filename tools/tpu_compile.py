@@ -8,6 +8,7 @@ are not here is left out, and said so. TPU_LIBRARY_PATH is libtpu's file.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -27,10 +28,14 @@ def wanted():
 
 
 def compile_one(name, at, path):
-    options = ["--replicas", str(SHARED[at])] if at in SHARED else ["--replicas", "1"]
-    command = [STOKER, "plan", f"recipes/{name}.yaml", "--device", f"tpu:{at}", "--json", *options]
+    n = SHARED.get(at, 1)
+    command = [STOKER, "plan", f"recipes/{name}.yaml", "--device", f"tpu:{at}", "--json", "--replicas", str(n)]
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=MOST_S)
+        too_few = re.search(r"a batch of (\d+) cannot be shared", done.stderr)
+        if too_few:  # then each chip has a whole one
+            command += ["--batch", str(n * int(too_few.group(1)))]
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=MOST_S)
     except subprocess.TimeoutExpired:
         return print(f"{name} on {at}: not done after {MOST_S} s", flush=True)
     error = [line for line in done.stderr.splitlines() if line.startswith("stoker: ")]
@@ -74,7 +79,7 @@ def write_page():
 
 What XLA's compiler for TPUs ({LIBTPU}) makes of the training steps of recipes, on a machine without a TPU: none of them has
 run on one. `./dev tpu-compile` writes this page from `stoker plan --device tpu:v5e:1x1` and the like. All figures are of one chip; with several
-chips each is a replica and has its share of the batch. Samples are those of a chip's step. Arguments are parameters, the optimiser's
+chips each is a replica and has its share of the batch, or where that is less than a sample a batch of its own. Samples are those of a chip's step. Arguments are parameters, the optimiser's
 state and the batch; results those that take no argument's memory; scratch is what lies in between. GFLOP and GB (read and written) are the
 compiler's own count for one step, and the least time follows from them and the maker's figures of the chip. Tiles: how full products make tiles of
 8 by 128, by their shapes. Compiled on {cpu}, {os.cpu_count()} cores, which did other things, too.

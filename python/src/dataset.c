@@ -44,7 +44,7 @@ PyObject *core_dataset_check(core_dataset *self)
     if (PyErr_Occurred()) return NULL;
     stk_status status = stk_dataset_status(self->handle);
     PyObject *cause = self->error;
-    if (status == STK_OK && cause) {
+    if (cause) { /* what C says of a filter that failed follows from it */
         Py_INCREF(cause);
         PyErr_SetObject((PyObject *)Py_TYPE(cause), cause);
         Py_DECREF(cause);

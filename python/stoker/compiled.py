@@ -12,7 +12,8 @@ class native:
     A stage reads one sample's array and writes another; both are whole and in C's order, and each shape has as many sides
     as the field. seed is 0 but for `random=True`, and the only source of chance. The second makes sample i, with `out` of
     each field in their order. Both return 0, or a number that the error of a corrupt record then names. Threads call them
-    at the same time; nobody looks whether they keep to their memory.
+    at the same time; nobody looks whether they keep to their memory, or read the field's dtype. Python's exceptions, as
+    Numba's code may raise, do not get out: return a number.
 
     >>> import ctypes
     >>> import stoker
@@ -37,9 +38,21 @@ class native:
         return "native(%s at %#x)" % (self.__name__, self.address)
 
 
-def address_of(function):
-    """0 where it is Python's."""
-    return function.address if isinstance(function, native) else 0
+def address_of(function, n_arguments=None):
+    """0 where it is Python's. n_arguments: what it takes, where that can be seen."""
+    if not isinstance(function, native):
+        return 0
+    takes = _count(function.function)
+    if n_arguments is not None and takes not in (None, n_arguments):
+        raise TypeError("%r takes %d arguments: a stage takes 5, and a function of a sample's number 2" % (function, takes))
+    return function.address
+
+
+def _count(function):
+    """Of arguments; None: not known."""
+    signature = getattr(function, "_sig", None)  # Numba's
+    kinds = getattr(signature, "args", None) or getattr(function, "argtypes", None) or getattr(type(function), "_argtypes_", None)
+    return len(kinds) if isinstance(kinds, (tuple, list)) and kinds else None
 
 
 def _address(function):

@@ -154,7 +154,7 @@ class Dataset:
         >>> next(iter(stoker.Loader(squares.batch(5))))["y"].tolist()
         [0, 1, 4, 9, 16]
         """
-        address = address_of(function)
+        address = address_of(function, 2)
         if fields is None and address:
             raise TypeError("'fields' say what a compiled function makes")
         fields = _fields(fields) if fields is not None else _fields_of(function(0))
@@ -331,6 +331,8 @@ class Dataset:
                 dataset = dataset.map(one, field, output=output, random=random, name=name, images=images)
             return dataset
         if isinstance(field, (list, tuple)):
+            if address_of(stage) or callable(stage):
+                raise TypeError("a function works on one field: of several, stages by their names in recipes are applied together")
             names, text = [os.fsencode(f) for f in field], _text(stage)
             n_images = 1 if images is None else images
             return self._then(lambda d: d.apply_together(names, n_images, text))
@@ -339,10 +341,10 @@ class Dataset:
                 raise TypeError("'output' and 'random' are for functions")
             text = _text(stage)
             return self._then(lambda d: d.apply(field, text))
-        address = address_of(stage)
+        address = address_of(stage, 5)
         if not callable(stage) and not address:
             raise TypeError("a stage by its name in recipes, or a function, not %r" % (stage,))
-        dtype, shape = output if output is not None else (None, None)
+        dtype, shape = _kind(output, "'output'") if output is not None else (None, None)
         called = (name or getattr(stage, "__name__", "function"))[:60]
         return self._then(lambda d: d.map(field, called, stage, address, dtype, shape, random))
 
@@ -459,8 +461,15 @@ def _choice(what, value, choices):
         raise ValueError("'%s' is %s, not %r" % (what, ", ".join(map(repr, choices)), value)) from None
 
 
+def _kind(value, what):
+    """(dtype, shape) as a user gave it."""
+    if isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[1], (tuple, list)):
+        return value[0], tuple(value[1])
+    raise TypeError('%s is (dtype, shape), as ("float32", (3,)), not %r' % (what, value))
+
+
 def _fields(fields):
-    return [(name, dtype, tuple(shape)) for name, (dtype, shape) in dict(fields).items()]
+    return [(name, *_kind(kind, "field '%s'" % name)) for name, kind in dict(fields).items()]
 
 
 def _fields_of(sample):

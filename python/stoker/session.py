@@ -110,8 +110,8 @@ class Session:
     threads     0: as many as cores
     seed        of variables' first content, and of dropout
 
-    After an error of a run, as of a label that is no class, or of compiling the session is over, and weights that were not saved are
-    lost; what the function that is compiled raises costs nothing.
+    After an error of a run, as of a label that is no class, the session goes on with its variables as they were before, but for batch
+    norms' running statistics.
     """
 
     def __init__(self, device="cpu", *, threads=0, seed=0):

@@ -89,12 +89,19 @@ def train(recipe, *, out=None, resume=False, callbacks=(), progress=None, max_st
         for callback in callbacks:
             callback(event)
 
+    if not isinstance(recipe, (dict, str, bytes, os.PathLike)):
+        raise TypeError("a recipe is a path or a dict, not %s; stoker.from_torch makes a layer of one of a PyTorch module" % type(recipe).__name__)
     with recipe_file(recipe) as path:
         folder = os.fspath(out) if out is not None else None
         core = _core.run_open(path, _settings(set, overrides), folder, resume, max_steps, tell, False, None, False)
         try:
             result = core.train()
             saved = core.saved
+        except KeyboardInterrupt:
+            saved = core.saved
+            if not saved:
+                raise
+            raise KeyboardInterrupt("saved in '%s': resume=True goes on" % os.path.dirname(saved)) from None
         finally:
             core.close()
             if bar:
@@ -209,8 +216,12 @@ def import_weights(tensors, recipe=None, *, out=None, leave=None, network=None, 
         return Run(_core.import_run(at, path, _settings(set, overrides), None if out is None else os.fspath(out), leave, network))
 
 
-def export(run, out=None, format="safetensors"):
-    """Writes a run's network as "safetensors" or "onnx"; gives the path."""
+def export(run, out=None, format=None):
+    """Writes a run's network as "safetensors" or "onnx"; gives the path. Without format the ending of `out` tells: safetensors, but for .onnx."""
+    if format is None:
+        format = "onnx" if out is not None and os.fspath(out).endswith(".onnx") else "safetensors"
+    if format not in ("safetensors", "onnx"):
+        raise ValueError("'format' is \"safetensors\" or \"onnx\", not %r" % (format,))
     folder = run.folder if isinstance(run, (Run, Model)) else os.fspath(run)
     return _core.export(folder, None if out is None else os.fspath(out), format)
 

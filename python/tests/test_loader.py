@@ -315,6 +315,8 @@ class Functions(unittest.TestCase):
         self.assertEqual(samples(Loader(kept, epochs=1)), [0, 1, 2, 3, 4, 6, 7, 8, 9])
         with self.assertRaisesRegex(LookupError, "seven"):
             ds.filter(lambda sample: raise_(LookupError("seven")) if sample["x"].tolist() == 7 else True).batch(2).build()
+        with self.assertRaises(ZeroDivisionError):
+            len(ds.filter(lambda sample: 1 / 0).batch(2))
 
     def test_a_cause_is_of_the_record_that_failed(self):
         fields = {"x": ("int32", ())}

@@ -132,6 +132,17 @@ class Native(unittest.TestCase):
         self.assertEqual(stoker.native(address).address, stoker.native(self.lib.turn).address)
         self.assertEqual(read(rows(1).map(stoker.native(address), "x").batch(1)), [[255, 254, 253]])
 
+    def test_a_function_of_the_other_kind(self):
+        kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p)
+        with self.assertRaisesRegex(TypeError, "takes 2 arguments: a stage takes 5"):
+            rows(2).map(stoker.native(kind(lambda i, out: 0)), "x")
+        self.lib.draw.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_uint64]
+        try:
+            with self.assertRaisesRegex(TypeError, "takes 5 arguments"):
+                Dataset.function(stoker.native(self.lib.draw), 10, FIELDS)
+        finally:
+            self.lib.draw.argtypes = None
+
     def test_cffi(self):
         try:
             import cffi

@@ -67,11 +67,11 @@ class Training(unittest.TestCase):
                 "def event(e):\n"
                 "    if e['kind'] == 'step' and e['step'] == 3: os.kill(os.getpid(), signal.SIGINT)\n"
                 "try: stoker.train(json.loads(sys.argv[1]), out=sys.argv[2], callbacks=event, progress=False)\n"
-                "except KeyboardInterrupt: print('interrupted')\n")
+                "except KeyboardInterrupt as e: print('interrupted', 'resume=True' in str(e))\n")
         with Folder() as folder:
             out = os.path.join(folder, "run")
             done = subprocess.run([sys.executable, "-c", code, json.dumps(RECIPE), out], stdout=subprocess.PIPE, timeout=100)
-            self.assertEqual((done.returncode, done.stdout), (0, b"interrupted\n"))
+            self.assertEqual((done.returncode, done.stdout), (0, b"interrupted True\n"))
             self.assertTrue([name for name in os.listdir(out) if name.startswith("step-")])
 
     def test_ctrl_c_from_outside_stops_within_a_step(self):

@@ -158,6 +158,10 @@ static bool is_still(const stk_watch_span *s, const stk_watch_row *row)
     bool spins = s->has_gpu && row->gpu_most > 0.9 && all_or_none && row->power < 0.5 && row->pcie_mbs < 1;
     bool idles = !s->has_gpu || row->gpu_busy < 0.05;
     if (row->asked_mbs > 0.02 || row->put_mbs > 0.02 || row->n_workers > 0) return false;
+    /* A loop of short steps that sleeps in between, as one that is paced: small, but it moves. */
+    const double *driver = row->role[STK_WATCH_ROLE_DRIVER];
+    bool naps = driver[STK_WATCH_STATE_TIMER] > 0.7, runs = driver[STK_WATCH_STATE_USER] > (naps ? 0.002 : 0.01);
+    if (runs && !spins) return false;
     return spins || (idles && row->cores < 0.05);
 }
 

@@ -282,7 +282,28 @@ static PyObject *get_address(PyObject *self, void *none)
     return PyLong_FromVoidPtr(((core_array *)self)->data);
 }
 
+/* NumPy asks for it where the buffer protocol has failed, and others that know NumPy's arrays. */
+static PyObject *array_as_numpy(PyObject *object, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"dtype", "copy", NULL};
+    PyObject *dtype = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO:__array__", names, &dtype, &copy)) return NULL;
+    if (((core_array *)object)->dtype == STK_BF16) {
+        PyErr_SetString(PyExc_TypeError, "NumPy has no bfloat16: torch.from_dlpack takes it, and the stage {cast: f32} "
+                                         "makes float32 of it");
+        return NULL;
+    }
+    PyObject *numpy = PyImport_ImportModule("numpy"), *view = numpy ? PyMemoryView_FromObject(object) : NULL;
+    const char *call = copy == Py_True ? "array" : "asarray";
+    PyObject *result = view ? PyObject_CallMethod(numpy, call, "OO", view, dtype) : NULL;
+    Py_XDECREF(view);
+    Py_XDECREF(numpy);
+    return result;
+}
+
 static PyMethodDef array_methods[] = {
+    {"__array__", (PyCFunction)(void (*)(void))array_as_numpy, METH_VARARGS | METH_KEYWORDS,
+     "__array__(dtype=None, copy=None)\n--\n\nA NumPy array over the same memory, or a copy. NumPy has no bfloat16."},
     {"__dlpack__", (PyCFunction)(void (*)(void))core_array_dlpack, METH_VARARGS | METH_KEYWORDS, core_dlpack_doc},
     {"__dlpack_device__", core_array_dlpack_device, METH_NOARGS, "(1, 0): the CPU."},
     {"numpy", array_numpy, METH_NOARGS, "numpy()\n--\n\nA NumPy array over the same memory."},

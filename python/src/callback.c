@@ -138,8 +138,11 @@ static stk_status put(core_callback *callback, PyObject *object, const char *wha
     }
     PyObject *got = core_shape_tuple(&import.shape), *want = core_shape_tuple(shape);
     if (got && want)
-        PyErr_Format(PyExc_ValueError, "%s gave %s %S, and %s %S was announced", what, core_dtype_name(import.dtype),
-                     got, core_dtype_name(dtype), want);
+        PyErr_Format(PyExc_ValueError, "%s gave %s %S, and %s %S was announced%s", what, core_dtype_name(import.dtype),
+                     got, core_dtype_name(dtype), want,
+                     callback->stage[0] && !callback->has_dtype && !callback->has_shape
+                         ? ": what comes in, where 'output=(dtype, shape)' says nothing else"
+                         : "");
     Py_XDECREF(got);
     Py_XDECREF(want);
     core_import_end(&import);

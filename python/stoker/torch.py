@@ -65,7 +65,9 @@ class DataLoader:
         if generator is not None and seed is None:
             seed = generator.initial_seed()
         self.dataset = dataset
-        self.pin_memory = pin_memory
+        if pin_memory and not torch.cuda.is_available():
+            warnings.warn("'pin_memory': there is no GPU to copy to, so batches stay where they are", stacklevel=2)
+        self.pin_memory = pin_memory and torch.cuda.is_available()
         self.num_workers = num_workers
         self.drop_last = drop_last
         self._fields = tuple(fields) if fields is not None else None

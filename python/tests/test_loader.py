@@ -538,6 +538,17 @@ class Ends(unittest.TestCase):
         self.assertEqual(kept[0].shape, (8,))
         self.assertLess(resident() - early, 1 << 20)
 
+    @skip_without_numpy
+    def test_numpy_has_no_bfloat16(self):
+        batch = next(iter(Loader(counted(4).map(stages.cast("bf16"), "x").batch(4))))
+        with self.assertRaisesRegex(TypeError, "bfloat16"):
+            np.asarray(batch["x"])
+        self.assertEqual(batch["x"].tolist(), [0, 1, 2, 3])
+        numbers = next(iter(Loader(counted(4).batch(4))))["x"]
+        self.assertEqual(numbers.__array__().ctypes.data, numbers.address)
+        self.assertNotEqual(numbers.__array__(copy=True).ctypes.data, numbers.address)
+        self.assertEqual(numbers.__array__("float32").dtype, np.float32)
+
     def test_it_imports_no_framework(self):
         code = "import sys, stoker\nprint([m for m in ('numpy', 'torch', 'jax', 'tensorflow', 'IPython', 'json') if m in sys.modules])"
         done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True)

@@ -37,6 +37,12 @@ class Tensors(unittest.TestCase):
             self.assertEqual(got.dtype, dtype)
             self.assertTrue(torch.equal(got, data))
 
+    @unittest.skipIf(torch.cuda.is_available(), "there is a GPU")
+    def test_pinning_without_a_gpu_is_a_warning(self):
+        with self.assertWarnsRegex(UserWarning, "no GPU"):
+            loader = DataLoader(Dataset.arrays(x=vectors(8)).batch(4), pin_memory=True)
+        self.assertEqual(len(list(loader)), 2)
+
     def test_lists_of_half_numbers(self):
         numbers = torch.tensor([0, -0.0, 1, -2.5, 6e-8, 3e-5, 65504, float("inf"), -float("inf")])
         for dtype in (torch.float16, torch.bfloat16):

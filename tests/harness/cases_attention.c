@@ -136,10 +136,10 @@ static const op_case cases[] = {
     LOSS_GRAD("one class", 0, -100, 5, 1, 3),
     LOSS_GRAD("many classes", 0.1, 6, 67, 1003, 33),
     LOSS_GRAD("chunks of rows", 0, 6, 1100, 67, 5),
-    LOSS_GRAD("chunks of rows, more features", 0, 6, 1100, 67, 40),
+    LOSS_GRAD("chunks of rows, many classes", 0, 6, 1100, 1003, 40),
     LOSS_GRAD("no rows", 0, -100, 0, 7, 3),
     LOSS_GRAD_ONTO("onto a base", 67, 33, 5),
-    LOSS_GRAD_ONTO("onto a base, more features", 67, 33, 40),
+    LOSS_GRAD_ONTO("onto a base, many classes", 300, 1003, 40),
     LOSS_GRAD_ONTO("onto a base, in chunks", 1100, 33, 5),
     LOSS_GRAD_ONTO("onto a base, no rows", 0, 7, 3),
 };

@@ -26,7 +26,7 @@
 
 /* The weights' gradient is read and written once a chunk: with 512 rows that is 1/40 of the arithmetic's time. By
  * tiles, which are faster, it is more, and so is packing the weights: TILES_FACTOR times as much of both. */
-enum { CHUNK_BYTES = 128 << 20, MOST_ROWS = 512, TILES_FACTOR = 2, ROW_GRAIN = 16, LANES = 16 };
+enum { CHUNK_BYTES = 128 << 20, MOST_ROWS = 512, TILES_FACTOR = 2, ROW_GRAIN = 16, LANES = 16, LEAST_TILED = 1 << 23 };
 
 /* Products in bf16, or by own tiles, for a number of rows; dweight overwrites or adds. NULL: not needed, or oneDNN's.
  */
@@ -313,6 +313,8 @@ static stk_status add_tiles(const stk_cpu_device *device, const linear_state *s,
     dweight.in = dweight.out = STK_F32;
     dweight.way = STK_PRODUCT_BY_TILES;
     half->n = n;
+    /* Small ones gain nothing, and packed blocks would be most of the scratch memory. */
+    if (s->v * s->d * n < LEAST_TILED) return STK_OK;
     if (!stk_isa_is_of_intel() || !stk_tile_product_covers(device->isa, &dweight)) return STK_OK;
     for (int adds = 0; adds < 2; adds++) {
         dweight.adds = adds;

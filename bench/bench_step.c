@@ -142,6 +142,7 @@ static stk_status time_steps(const bench *b, stk_program *program, double *best_
     *found = (limits){sum.vectors / n, sum.tiles / n, sum.memory / n, sum.product / n};
     return STK_OK;
 }
+
 static bool is_same(const call_of *a, const call_of *b)
 {
     if (a->call.op != b->call.op || a->call.n_in != b->call.n_in) return false;

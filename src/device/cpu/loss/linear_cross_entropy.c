@@ -6,10 +6,8 @@
  *   dx = dlogits weight         by columns or rows of dx, or by slices of the classes that are added up
  *   dweight += dlogits' x       by classes, onto a base where there is one
  *
- * The products are oneDNN's: in f32 (matmul_onednn.h), or in bf16 (product.h) where the processor multiplies that. In
- * f32 that of dweight is by own tiles on Intel's with AVX-512: 122 ms where oneDNN takes 131 (512 rows, 50,257 classes,
- * 768 features, family 6, model 207). Logits are f32 in any case; bf16 gradients of a row's logits then lie where the
- * row's logits began.
+ * The products are oneDNN's: in f32 (matmul_onednn.h), or in bf16 (product.h) where the processor multiplies that.
+ * Logits are f32 in any case; bf16 gradients of a row's logits then lie where the row's logits began.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +20,12 @@
 #include "device/cpu/loss/softmax.h"
 #include "device/cpu/matmul/matmul_onednn.h"
 #include "device/cpu/matmul/product.h"
-#include "device/cpu/matmul/tile_product.h"
 
 /* The weights' gradient is read and written once a chunk: with 512 rows that is 1/40 of the arithmetic's time. By
  * tiles, which are faster, it is more, and so is packing the weights: TILES_FACTOR times as much of both. */
-enum { CHUNK_BYTES = 128 << 20, MOST_ROWS = 512, TILES_FACTOR = 2, ROW_GRAIN = 16, LANES = 16, LEAST_TILED = 1 << 23 };
+enum { CHUNK_BYTES = 128 << 20, MOST_ROWS = 512, TILES_FACTOR = 2, ROW_GRAIN = 16, LANES = 16 };
 
-/* Products in bf16, or by own tiles, for a number of rows; dweight overwrites or adds. NULL: not needed, or oneDNN's.
- */
+/* Products in bf16 for a number of rows; dweight overwrites or adds. NULL: not needed. */
 typedef struct half_products {
     int64_t n;
     stk_product *logits, *dx, *dweight[2];
@@ -123,18 +119,15 @@ static stk_status make_logits(const linear_task *task)
     return stk_sgemm_run(&g, s->n_threads);
 }
 
-static const stk_product *dweight_of(const linear_task *task)
-{
-    return half_of(task)->dweight[task->row > 0 || task->s->has_base];
-}
-
 static stk_status add_gradients_half(const linear_task *task)
 {
     const linear_state *s = task->s;
+    const half_products *half = half_of(task);
     const stk_kernel_args *args = task->args;
     char *dx = (char *)args->out[0] + (size_t)(task->row * s->d) * s->element;
-    STK_RETURN_IF_ERROR(stk_product_run(half_of(task)->dx, args->scratch, args->in[1], NULL, dx, behind_logits(task)));
-    return stk_product_run(dweight_of(task), args->scratch, x_of(task), NULL, args->out[1], behind_logits(task));
+    STK_RETURN_IF_ERROR(stk_product_run(half->dx, args->scratch, args->in[1], NULL, dx, behind_logits(task)));
+    return stk_product_run(half->dweight[task->row > 0 || s->has_base], args->scratch, x_of(task), NULL, args->out[1],
+                           behind_logits(task));
 }
 
 static stk_status add_gradients(const linear_task *task)
@@ -147,9 +140,6 @@ static stk_status add_gradients(const linear_task *task)
     g.c = (float *)task->args->out[0] + task->row * s->d;
     STK_RETURN_IF_ERROR(s->depth > 1 ? stk_sgemm_run_deep(&g, s->depth, s->n_threads, behind_logits(task))
                                      : stk_sgemm_run(&g, s->n_threads));
-    const stk_product *dweight = dweight_of(task);
-    if (dweight)
-        return stk_product_run(dweight, task->args->scratch, x_of(task), NULL, task->args->out[1], behind_logits(task));
     g = (stk_sgemm){.m = s->v, .n = s->d, .k = task->n, .transpose_a = true, .a_step = s->step, .b_step = s->d};
     g.a = task->args->scratch;
     g.b = x_of(task);
@@ -304,40 +294,15 @@ static bool f32_supports(const stk_cpu_device *device, const stk_op_call *call)
     return call->in[0].dtype == STK_F32;
 }
 
-/* dweight's product for n rows by own tiles, where these are faster; what scratch memory it takes at most. */
-static stk_status add_tiles(const stk_cpu_device *device, const linear_state *s, int64_t n, half_products *half,
-                            size_t *scratch)
-{
-    stk_product_shape dweight = {.m = s->v, .n = s->d, .k = n, .transpose_a = true, .a_step = s->step, .b_step = s->d};
-    dweight.c_step = s->d;
-    dweight.in = dweight.out = STK_F32;
-    dweight.way = STK_PRODUCT_BY_TILES;
-    half->n = n;
-    /* Small ones gain nothing, and packed blocks would be most of the scratch memory. */
-    if (s->v * s->d * n < LEAST_TILED) return STK_OK;
-    if (!stk_isa_is_of_intel() || !stk_tile_product_covers(device->isa, &dweight)) return STK_OK;
-    for (int adds = 0; adds < 2; adds++) {
-        dweight.adds = adds;
-        STK_RETURN_IF_ERROR(stk_product_new(device, &dweight, &half->dweight[adds]));
-        size_t bytes = stk_product_scratch_bytes(half->dweight[adds]);
-        if (bytes > *scratch) *scratch = bytes;
-    }
-    return STK_OK;
-}
-
 static stk_status make_f32(const stk_cpu_device *device, const stk_op_call *call, stk_kernel *out)
 {
     STK_RETURN_IF_ERROR(stk_cpu_new_state(sizeof(linear_state), run, out));
     linear_state *s = out->state;
     *s = state_of(device, call);
     if (s->has_base) out->in_place[1] = 1u << 4;
-    out->release = release;
     s->depth = stk_sgemm_depth(s->chunk, s->d, s->v, s->n_threads);
-    size_t behind = s->is_grad ? stk_sgemm_deep_bytes(s->chunk, s->d, s->depth) : 0;
-    int64_t last = s->m % s->chunk;
-    if (s->is_grad && s->m >= s->chunk) STK_RETURN_IF_ERROR(add_tiles(device, s, s->chunk, &s->half[0], &behind));
-    if (s->is_grad && last) STK_RETURN_IF_ERROR(add_tiles(device, s, last, &s->half[1], &behind));
-    out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float) + behind;
+    out->scratch_bytes = (size_t)(s->chunk * s->step) * sizeof(float);
+    if (s->is_grad) out->scratch_bytes += stk_sgemm_deep_bytes(s->chunk, s->d, s->depth);
     out->library_bytes = STK_ONEDNN_BYTES + library_bytes(s);
     return STK_OK;
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A plug-in that crashes: the program ends by its signal, and says whose code that was. What crashes without one says nothing of one.
+A plug-in that says that another process has the TPU: that process is named.
 
 usage: test_crash.py STOKER WORK_FOLDER PLUGIN
 """
@@ -46,8 +47,20 @@ def a_signal_from_outside_is_nobodys():
         check(program.returncode == -signal.SIGSEGV and "crashed" not in told, f"ended by its signal: {program.returncode}, {told}")
 
 
+def a_tpu_that_another_process_has_is_told():
+    with open("libtpu_lockfile", "w"):
+        held = crash("busy")
+    place = os.path.realpath("libtpu_lockfile")
+    check(held.returncode == 1 and "already in use by process with pid 7" in held.stderr, f"libtpu's own words: {held.returncode}, {held.stderr}")
+    check(f"process {os.getpid()} (" in held.stderr and f"has '{place}' open: wait for its end" in held.stderr, f"who holds it: {held.stderr}")
+    left = crash("busy")
+    check("no process that can be seen from here has a TPU open" in left.stderr and "rm /tmp/libtpu_lockfile" in left.stderr,
+          f"nobody does: {left.stderr}")
+
+
 begin()
 a_plugin_that_crashes_is_named()
 so_is_one_whose_own_thread_crashes()
 a_signal_from_outside_is_nobodys()
+a_tpu_that_another_process_has_is_told()
 end()

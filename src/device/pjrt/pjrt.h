@@ -1,6 +1,7 @@
 /* The inside of the device 'pjrt': programs as one StableHLO module each, which a PJRT plug-in compiles and runs.
  *
  *   plugin.c    finds and loads plug-ins; calls them, and turns their errors into ours
+ *   busy.c      who has the TPU where another process does
  *   device.c    the table: devices, kernels that are only a note of their call
  *   memory.c    addresses without memory, and the plug-in's buffers that stand for what lies there
  *   module.c    the text of a module (module.h); lower/ has a file for each family of ops
@@ -52,6 +53,8 @@ const pjrt_plugin *pjrt_get_named(int number);
 stk_status pjrt_call(const pjrt_plugin *plugin, enum pjrt_slot slot, void *args, const char *doing);
 /* The same where a failure helps nobody. */
 void pjrt_call_quietly(const pjrt_plugin *plugin, enum pjrt_slot slot, void *args);
+/* A failure whose text says that another process has the TPU: which one, and what to do. Others stay as they are. */
+stk_status pjrt_explain_busy(stk_status status);
 void pjrt_destroy_buffer(const pjrt_plugin *plugin, pjrt_buffer *buffer); /* accepts NULL */
 void pjrt_destroy_event(const pjrt_plugin *plugin, pjrt_event *event);    /* accepts NULL */
 

@@ -244,7 +244,7 @@ static stk_status load(const char *path, const pjrt_plugin **out)
     if (!plugin) return stk_fail_memory(sizeof(*plugin));
     snprintf(plugin->path, sizeof(plugin->path), "%s", path);
     stk_status status = open_library(plugin);
-    if (status == STK_OK) status = start_client(plugin);
+    if (status == STK_OK) status = pjrt_explain_busy(start_client(plugin));
     if (status != STK_OK) {
         free(plugin);
         return status;

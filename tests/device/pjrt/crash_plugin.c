@@ -1,5 +1,6 @@
 /* A PJRT plug-in that crashes where the environment's CRASH says: "load", "segv" or "abort" as its client is made, or
- * "thread": in a thread of its own while nobody has called it. For tests/cli/test_crash.py. */
+ * "thread": in a thread of its own while nobody has called it. "busy": it says what libtpu says when another process
+ * has the TPU. For tests/cli/test_crash.py. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +36,32 @@ static pjrt_error *initialize(void *args)
     return NULL;
 }
 
-static pjrt_error *create_client(void *args)
+static pjrt_error *tell_code(void *args)
+{
+    ((pjrt_code_args *)args)->code = 10; /* aborted */
+    return NULL;
+}
+
+static pjrt_error *tell_message(void *args)
+{
+    static const char text[] = "The TPU is already in use by process with pid 7.";
+    pjrt_message_args *message = args;
+    message->text = text;
+    message->n = sizeof(text) - 1;
+    return NULL;
+}
+
+static pjrt_error *destroy_error(void *args)
 {
     (void)args;
+    return NULL;
+}
+
+static pjrt_error *create_client(void *args)
+{
+    static int error;
+    (void)args;
+    if (is_wanted("busy")) return (pjrt_error *)(void *)&error;
     if (is_wanted("abort")) abort();
     fault();
     return NULL;
@@ -56,5 +80,8 @@ const pjrt_api *GetPjrtApi(void)
     for (int i = 0; i < PJRT_N_SLOTS; i++)
         slot[i] = create_client;
     slot[PJRT_PLUGIN_INITIALIZE] = initialize;
+    slot[PJRT_ERROR_GET_CODE] = tell_code;
+    slot[PJRT_ERROR_MESSAGE] = tell_message;
+    slot[PJRT_ERROR_DESTROY] = destroy_error;
     return &table.api;
 }

@@ -51,7 +51,8 @@ typedef struct stk_queue_class {
     void (*close)(stk_queue *queue); /* waits; accepts NULL */
     /* The host's side may be ordinary memory or that of alloc_host; src and dst do not overlap. */
     stk_status (*copy)(stk_queue *queue, void *dst, const void *src, size_t bytes, stk_copy_kind kind);
-    /* Borrows entries and what they point to until release; nothing of it may change meanwhile, but on the host. */
+    /* Borrows entries and what they point to until release; nothing of it may change meanwhile, but on the host. The
+     * body of micro-batches stands in the list once for each of them, with the same kernels. */
     stk_status (*capture)(stk_device *device, const stk_entry *entries, int n_entries, stk_capture **out);
     /* Optional, once, before the first launch: what of arenas is read after one, which need not leave anything else
      * there. kept is borrowed during the call. A capture that was not told so leaves all. */

@@ -63,20 +63,41 @@ def exports_the_step():
     refused(["plan", "small.yaml", "--device", "tpu:v9:2x2"], 1, "kinds: v4, v5e, v5p, v6e")
 
 
+def micro_batches_are_a_loop():
+    """Their part of the step is in the module once, however many there are."""
+    texts = {}
+    for n in (1, 2, 16):
+        accepted(["export", "small.yaml", "--stablehlo", "--out", f"step-{n}.mlir", "--set", "batch=32", "--set", f"accumulate={n}"])
+        texts[n] = open(f"step-{n}.mlir").read()
+    loops = {n: text.count("stablehlo.while") for n, text in texts.items()}
+    sizes = {n: len(text) for n, text in texts.items()}
+    check(loops == {1: 0, 2: 1, 16: 1}, f"loops: {loops}")
+    check(abs(sizes[16] - sizes[2]) < 0.02 * sizes[2] and sizes[2] < 1.5 * sizes[1], f"sizes of modules: {sizes}")
+    print("modules in 1, 2 and 16 parts have", sizes, "bytes")
+
+
 def replicas_are_as_one():
-    """Four devices of the processor's, with the same global batch; sums are in the module as often as planned."""
+    """Four devices of the processor's, with the same global batch; sums are in the module as often as planned. So in micro-batches, also
+    where batch norms sum up over replicas in each."""
     options = ["--steps", "12", "--set", "model={mlp: {hidden: [64]}}", "--set", "precision=f32"]
     env = {**os.environ, "XLA_FLAGS": os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"}
     seen = {}
-    for name, more in {"one": [], "four": ["--replicas", "4"], "shared": ["--replicas", "4", "--set", "shard=optimizer"]}.items():
+    four = ["--replicas", "4"]
+    for name, more in {"one": [], "four": four, "shared": [*four, "--set", "shard=optimizer"], "four-in-parts": [*four, "--set", "accumulate=3"]}.items():
         os.makedirs(f"modules-{name}")
         dump = {**env, "STOKER_PJRT_DUMP": os.path.abspath(f"modules-{name}")}
         done = run("train", "small.yaml", "--device", "pjrt", "--out", name, *options, *more, env=dump)
         check(done.returncode == 0, f"{name}: {done.stderr!r}")
         seen[name] = losses(name)
-    off = {name: max(abs(x - y) for x, y in zip(seen["one"], seen[name])) for name in ("four", "shared")}
+    off = {name: max(abs(x - y) for x, y in zip(seen["one"], seen[name])) for name in seen if name != "one"}
     check(all(len(x) == 12 for x in seen.values()) and max(off.values()) < 2e-5, f"replicas are apart: {off}")
     print("replicas and one device are at most", off, "apart")
+    synced = ["--replicas", "2", "--steps", "6", "--set", "accumulate=2", "--set", "sync_batch_norm=true", "--set", "precision=f32", "--set", "optimizer={sgd: {lr: 0.05}}"]
+    for device in ("cpu", "pjrt"):
+        done = run("train", "small.yaml", "--device", device, "--out", f"synced-{device}", *synced, env=env)
+        check(done.returncode == 0, f"sums in a loop, on {device}: {done.stderr!r}")
+    off = max(abs(x - y) for x, y in zip(losses("synced-cpu"), losses("synced-pjrt")))
+    check(len(losses("synced-pjrt")) == 6 and off < 2e-3, f"batch norm over replicas, in a loop: {off} apart")
     plan = json.loads(accepted(["plan", "small.yaml", "--device", "pjrt", "--replicas", "4", "--json", *options[2:]], env=env).stdout)
     texts = [open(os.path.join("modules-four", name)).read() for name in os.listdir("modules-four")]
     counts = [text.count("stablehlo.all_reduce") for text in texts]
@@ -128,6 +149,7 @@ if __name__ == "__main__":
         leaves_its_modules()
         says_what_is_wrong()
         exports_the_step()
+        micro_batches_are_a_loop()
         replicas_are_as_one()
         keeps_what_was_compiled()
         shutil.rmtree("cache", ignore_errors=True)

@@ -209,6 +209,26 @@ pjrt_value pjrt_slice(pjrt_module *m, pjrt_value x, const int64_t *start, const 
     return change(m, "slice", x, more, stk_desc_make(x.desc.dtype, shape));
 }
 
+pjrt_value pjrt_take_rows(pjrt_module *m, pjrt_value x, pjrt_value start, int64_t n)
+{
+    char sizes[PJRT_LIST_TEXT], in[PJRT_TYPE_TEXT], index[PJRT_TYPE_TEXT], out[PJRT_TYPE_TEXT];
+    stk_shape shape = x.desc.shape;
+    pjrt_value zero = start;
+    if (shape.rank > 1) zero = pjrt_integer(m, start.desc, 0);
+    shape.dim[0] = n;
+    pjrt_value y = pjrt_new_value(m, stk_desc_make(x.desc.dtype, shape));
+    pjrt_type_text(start.desc, index);
+    stk_text_add(&m->body, "%%%d = stablehlo.dynamic_slice %%%d", y.id, x.id);
+    for (int i = 0; i < shape.rank; i++)
+        stk_text_add(&m->body, ", %%%d", i ? zero.id : start.id);
+    stk_text_add(&m->body, ", sizes = %s : (%s", pjrt_list_text(shape.dim, shape.rank, sizes),
+                 pjrt_type_text(x.desc, in));
+    for (int i = 0; i < shape.rank; i++)
+        stk_text_add(&m->body, ", %s", index);
+    stk_text_add(&m->body, ") -> %s\n", pjrt_type_text(y.desc, out));
+    return y;
+}
+
 pjrt_value pjrt_reverse(pjrt_module *m, pjrt_value x, const int64_t *axes, int n_axes)
 {
     char list[PJRT_LIST_TEXT], type[PJRT_TYPE_TEXT];

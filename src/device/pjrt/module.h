@@ -61,6 +61,9 @@ pjrt_value pjrt_reshape(pjrt_module *m, pjrt_value x, stk_shape shape);
 pjrt_value pjrt_broadcast(pjrt_module *m, pjrt_value x, const int64_t *axes, stk_shape shape);
 pjrt_value pjrt_transpose(pjrt_module *m, pjrt_value x, const int64_t *permutation);
 pjrt_value pjrt_slice(pjrt_module *m, pjrt_value x, const int64_t *start, const int64_t *stop, const int64_t *step);
+/* n rows of x, which has one axis or more, from row `start` on, an integer []; from an earlier one where not as many
+ * are left. */
+pjrt_value pjrt_take_rows(pjrt_module *m, pjrt_value x, pjrt_value start, int64_t n);
 pjrt_value pjrt_reverse(pjrt_module *m, pjrt_value x, const int64_t *axes, int n_axes);
 pjrt_value pjrt_iota(pjrt_module *m, stk_tensor_desc desc, int axis);
 /* Over axes, as bits, beginning with a scalar; name: the operation, "add". */

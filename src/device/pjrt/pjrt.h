@@ -7,6 +7,8 @@
  *   module.c    the text of a module (module.h); lower/ has a file for each family of ops
  *   capture.c   a list of entries as a module: what is read before it is written are its arguments, what the program
  *               leaves behind its results
+ *   loop.c      micro-batches as a loop in it (capture.h)
+ *   launch.c    launching it: what lies at the addresses of arguments and results
  *   executable.c   modules compiled, once for each text, and kept on disk; running them
  *   team.c      ranks that run one program together, each on a chip of its own
  *   absent.c    chips that are not here ("tpu:v5e:2x2"), for which programs are only compiled
@@ -143,7 +145,7 @@ stk_status pjrt_add_work(stk_queue *queue, pjrt_work work);
 stk_status pjrt_keep_failure(pjrt_device *device, stk_status status);
 extern const stk_queue_class pjrt_queues;
 
-/* --- captures (capture.c) --- */
+/* --- captures (capture.c; pjrt_launch: launch.c) --- */
 
 stk_status pjrt_capture(stk_device *device, const stk_entry *entries, int n_entries, stk_capture **out);
 stk_status pjrt_keep(stk_capture *capture, const stk_kept *kept, int n_kept);

@@ -88,17 +88,12 @@ static void lower_sum(pjrt_module *m, const stk_op_call *call, int n_ranks, cons
 /* Elements n * rank and on. */
 static pjrt_value take_own(pjrt_module *m, pjrt_value x, int64_t n)
 {
-    char from[PJRT_TYPE_TEXT], to[PJRT_TYPE_TEXT];
     pjrt_value number = pjrt_new_value(m, (stk_tensor_desc){.dtype = STK_I32});
     pjrt_value rank = pjrt_new_value(m, (stk_tensor_desc){.dtype = STK_I64});
     stk_text_add(&m->body, "%%%d = stablehlo.replica_id : tensor<ui32>\n", number.id);
     stk_text_add(&m->body, "%%%d = stablehlo.convert %%%d : (tensor<ui32>) -> tensor<i64>\n", rank.id, number.id);
     pjrt_value start = pjrt_binary(m, "multiply", rank, pjrt_integer(m, rank.desc, n));
-    pjrt_value y = pjrt_new_value(m, stk_desc_make(x.desc.dtype, STK_SHAPE(n)));
-    stk_text_add(&m->body,
-                 "%%%d = stablehlo.dynamic_slice %%%d, %%%d, sizes = [%" PRId64 "] : (%s, tensor<i64>) -> %s\n", y.id,
-                 x.id, start.id, n, pjrt_type_text(x.desc, from), pjrt_type_text(y.desc, to));
-    return y;
+    return pjrt_take_rows(m, x, start, n);
 }
 
 static void lower_gather(pjrt_module *m, const stk_op_call *call, int n_ranks, const pjrt_value *in, pjrt_value *out)

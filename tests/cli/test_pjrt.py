@@ -64,7 +64,7 @@ def exports_the_step():
 
 
 def micro_batches_are_a_loop():
-    """Their part of the step is in the module once, however many there are."""
+    """Their part of the step is in the module once, however many there are; steps that are traced op by op have the same sums."""
     texts = {}
     for n in (1, 2, 16):
         accepted(["export", "small.yaml", "--stablehlo", "--out", f"step-{n}.mlir", "--set", "batch=32", "--set", f"accumulate={n}"])
@@ -74,6 +74,11 @@ def micro_batches_are_a_loop():
     check(loops == {1: 0, 2: 1, 16: 1}, f"loops: {loops}")
     check(abs(sizes[16] - sizes[2]) < 0.02 * sizes[2] and sizes[2] < 1.5 * sizes[1], f"sizes of modules: {sizes}")
     print("modules in 1, 2 and 16 parts have", sizes, "bytes")
+    train = ["train", "small.yaml", "--device", "pjrt", "--steps", "6", "--set", "accumulate=3"]
+    accepted([*train, "--out", "in-parts"])
+    accepted([*train, "--out", "traced", "--trace", "3-4"])
+    off = max(abs(x - y) for x, y in zip(losses("in-parts"), losses("traced")))
+    check(len(losses("traced")) == 6 and off < 2e-3, f"with two steps traced: {off} apart")
 
 
 def replicas_are_as_one():

@@ -135,7 +135,9 @@ static stk_status run_entry(stk_capture *c, const stk_entry *entry)
     int n_in = call->n_in;
     for (int i = 0; i < n_in; i++)
         if (pjrt_is_read(call->op, i)) STK_RETURN_IF_ERROR(pjrt_read_value(c, entry->args.in[i], call->in[i], &in[i]));
-    if (call->op == STK_OP_accumulate && pjrt_find_value(c, &c->live, entry->args.out[0], call->out[0], &in[n_in]))
+    if (call->op == STK_OP_accumulate && c->n_entries == 1) /* Alone, in a profile: the sum lies in memory. */
+        STK_RETURN_IF_ERROR(pjrt_read_value(c, entry->args.out[0], call->out[0], &in[n_in++]));
+    else if (call->op == STK_OP_accumulate && pjrt_find_value(c, &c->live, entry->args.out[0], call->out[0], &in[n_in]))
         n_in++;
     STK_RETURN_IF_ERROR(pjrt_lower_entry(c, entry, n_in, in, out));
     for (int i = 0; i < call->n_out; i++)

@@ -150,6 +150,7 @@ if __name__ == "__main__":
     if not names:
         test_gpu.follows("wide-and-deep", "pjrt")
         test_gpu.follows("lstm", "pjrt")
+        test_gpu.follows("cifar-cnn", "pjrt")
         test_gpu.goes_on("pjrt")
         leaves_its_modules()
         says_what_is_wrong()

@@ -22,6 +22,7 @@
 #include "comm/mpi_process.h"
 #include "comm/patience.h"
 #include "comm/shared.h"
+#include "comm/store.h"
 #include "comm/sum.h"
 #include "trace/trace.h"
 
@@ -59,7 +60,8 @@ static stk_status check(int code, const char *what)
 static stk_status await_news(mpi_comm *c)
 {
     const stk_mpi *m = c->mpi;
-    return check(m->Irecv(c->news, NEWS_BYTES, m->byte, m->any_source, NEWS_TAG, c->process->side, &c->news_request),
+    return check(STK_MPI_ALONE(c->process, m->Irecv(c->news, NEWS_BYTES, m->byte, m->any_source, NEWS_TAG,
+                                                    c->process->side, &c->news_request)),
                  "Irecv");
 }
 
@@ -67,7 +69,8 @@ static stk_status look_for_news(mpi_comm *c)
 {
     int came = 0;
     if (!c->news_request) return STK_OK;
-    STK_RETURN_IF_ERROR(check(c->mpi->Test(&c->news_request, &came, c->mpi->ignore_status), "Test"));
+    STK_RETURN_IF_ERROR(
+        check(STK_MPI_ALONE(c->process, c->mpi->Test(&c->news_request, &came, c->mpi->ignore_status)), "Test"));
     if (!came) return STK_OK;
     c->news_request = NULL;
     c->is_told = true;
@@ -88,9 +91,11 @@ static void send_news(mpi_comm *c, const char *why)
         stk_mpi_handle request = NULL;
         int sent = c->process->has_unfinished;
         if (r == c->base.rank) continue;
-        if (m->Isend(c->own_news, NEWS_BYTES, m->byte, r, NEWS_TAG, c->process->side, &request) != 0) return;
+        if (STK_MPI_ALONE(c->process,
+                          m->Isend(c->own_news, NEWS_BYTES, m->byte, r, NEWS_TAG, c->process->side, &request)) != 0)
+            return;
         while (!sent && !stk_patience_is_over(&patience, MOST_MS)) {
-            if (m->Test(&request, &sent, m->ignore_status) != 0) return;
+            if (STK_MPI_ALONE(c->process, m->Test(&request, &sent, m->ignore_status)) != 0) return;
             stk_patience_look(&patience, stk_clock_ns());
         }
     }
@@ -99,8 +104,8 @@ static void send_news(mpi_comm *c, const char *why)
 static void stop_news(mpi_comm *c)
 {
     int done = 0;
-    if (!c->news_request || c->mpi->Cancel(&c->news_request) != 0) return;
-    while (!done && c->mpi->Test(&c->news_request, &done, c->mpi->ignore_status) == 0)
+    if (!c->news_request || STK_MPI_ALONE(c->process, c->mpi->Cancel(&c->news_request)) != 0) return;
+    while (!done && STK_MPI_ALONE(c->process, c->mpi->Test(&c->news_request, &done, c->mpi->ignore_status)) == 0)
         sched_yield();
 }
 
@@ -112,7 +117,8 @@ static stk_status await_request(mpi_comm *c, stk_mpi_handle *request, stk_collec
     stk_patience patience = {0};
     int done = 0;
     for (int i = 0; !done; i++) {
-        STK_RETURN_IF_ERROR(check(c->mpi->Test(request, &done, c->mpi->ignore_status), "Test"));
+        STK_RETURN_IF_ERROR(
+            check(STK_MPI_ALONE(c->process, c->mpi->Test(request, &done, c->mpi->ignore_status)), "Test"));
         if (done || (i < N_EAGER && stk_pace_is_eager(&c->pace))) continue;
         STK_RETURN_IF_ERROR(look_for_news(c));
         if (atomic_load_explicit(&c->pace.is_over, memory_order_relaxed))
@@ -159,19 +165,24 @@ static stk_status begin(mpi_comm *c, const stk_comm_call *call, stk_mpi_handle *
     int n = (int)call->n;
     switch (call->kind) {
     case STK_COLLECTIVE_all_reduce:
-        return check(m->Iallreduce(src, call->dst, n, type_of(m, call->dtype), m->sum, m->world, request),
+        return check(STK_MPI_ALONE(c->process, m->Iallreduce(src, call->dst, n, type_of(m, call->dtype), m->sum,
+                                                             m->world, request)),
                      "Iallreduce");
     case STK_COLLECTIVE_reduce_scatter:
         return check(
-            m->Ireduce_scatter_block(call->src, call->dst, n, type_of(m, call->dtype), m->sum, m->world, request),
+            STK_MPI_ALONE(c->process, m->Ireduce_scatter_block(call->src, call->dst, n, type_of(m, call->dtype), m->sum,
+                                                               m->world, request)),
             "Ireduce_scatter_block");
     case STK_COLLECTIVE_all_gather:
-        return check(m->Iallgather(call->src, (int)bytes, m->byte, call->dst, (int)bytes, m->byte, m->world, request),
+        return check(STK_MPI_ALONE(c->process, m->Iallgather(call->src, (int)bytes, m->byte, call->dst, (int)bytes,
+                                                             m->byte, m->world, request)),
                      "Iallgather");
     case STK_COLLECTIVE_broadcast:
         if (c->base.rank == call->root && call->dst != call->src) memcpy(call->dst, call->src, bytes);
-        return check(m->Ibcast(call->dst, (int)bytes, m->byte, call->root, m->world, request), "Ibcast");
-    default: return check(m->Ibarrier(m->world, request), "Ibarrier");
+        return check(
+            STK_MPI_ALONE(c->process, m->Ibcast(call->dst, (int)bytes, m->byte, call->root, m->world, request)),
+            "Ibcast");
+    default: return check(STK_MPI_ALONE(c->process, m->Ibarrier(m->world, request)), "Ibarrier");
     }
 }
 
@@ -213,16 +224,18 @@ static stk_status sum_in_order(mpi_comm *c, const stk_comm_call *call, int timeo
         src = padded;
     }
     stk_mpi_handle request = NULL;
-    STK_RETURN_IF_ERROR(
-        check(m->Ialltoall(src, (int)bytes, m->byte, theirs, (int)bytes, m->byte, m->world, &request), "Ialltoall"));
+    STK_RETURN_IF_ERROR(check(STK_MPI_ALONE(c->process, m->Ialltoall(src, (int)bytes, m->byte, theirs, (int)bytes,
+                                                                     m->byte, m->world, &request)),
+                              "Ialltoall"));
     STK_RETURN_IF_ERROR(run_request(c, &request, call->kind, timeout_ms));
     for (int r = 0; r < n_ranks; r++)
         from[r] = theirs + (size_t)r * bytes;
     stk_comm_sum(call->dtype, is_all ? sum : call->dst, from, n_ranks, part, call->mean);
     if (!is_all) return STK_OK;
     char *dst = part * n_ranks == call->n ? call->dst : padded;
-    STK_RETURN_IF_ERROR(
-        check(m->Iallgather(sum, (int)bytes, m->byte, dst, (int)bytes, m->byte, m->world, &request), "Iallgather"));
+    STK_RETURN_IF_ERROR(check(STK_MPI_ALONE(c->process, m->Iallgather(sum, (int)bytes, m->byte, dst, (int)bytes,
+                                                                      m->byte, m->world, &request)),
+                              "Iallgather"));
     STK_RETURN_IF_ERROR(run_request(c, &request, call->kind, timeout_ms));
     if (dst == padded) memcpy(call->dst, padded, (size_t)call->n * element);
     return STK_OK;
@@ -357,6 +370,7 @@ static void abort_all(stk_comm *base, const char *why)
     stk_mutex_lock(&c->lock);
     (void)fail_comm(c, STK_LOST, why);
     if (c->shared) stk_shared_abort(c->shared, why);
+    stk_store_abort(c->process->store, why);
     end_work(c);
     send_news(c, why);
     stk_mutex_unlock(&c->lock);

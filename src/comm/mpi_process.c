@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "comm/patience.h"
+#include "comm/store.h"
 
 /* After a failure: how long the first rank waits for the others at exit, and they for what it saves. */
 enum { FIRST_WAITS_MS = 5000, OTHERS_WAIT_MS = 10 * 60 * 1000, LAUNCHER_MS = 10000 };
@@ -31,8 +32,8 @@ static bool await_all(const stk_mpi *m)
     stk_mpi_handle request = NULL;
     stk_patience patience = {0};
     int done = 0, most_ms = !process.is_broken ? 0 : process.rank == 0 ? FIRST_WAITS_MS : OTHERS_WAIT_MS;
-    if (m->Ibarrier(process.side, &request) != 0) return false;
-    while (m->Test(&request, &done, m->ignore_status) == 0 && !done) {
+    if (STK_MPI_ALONE(&process, m->Ibarrier(process.side, &request)) != 0) return false;
+    while (STK_MPI_ALONE(&process, m->Test(&request, &done, m->ignore_status)) == 0 && !done) {
         stk_patience_look(&patience, stk_clock_ns());
         if (stk_patience_is_over(&patience, most_ms)) return false;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -84,6 +85,7 @@ static void end_all(const stk_mpi *m, bool has_waited)
         sleep(1);
     /* Launchers forward what was said last, if they get to it before they end all. */
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    stk_store_end(process.store);
     m->Abort(m->world, 1);
 }
 
@@ -91,10 +93,12 @@ static void end_process(void)
 {
     int is_over = 0;
     if (getpid() != owner || process.mpi->Finalized(&is_over) != 0 || is_over) return;
+    stk_store_flush(process.store);
     if (process.is_broken) fflush(NULL); /* Whoever ends all ends this process, too. */
     if (process.is_hopeless)
         end_all(process.mpi, true);
     else if (!process.has_unfinished && (!process.side || await_all(process.mpi))) {
+        stk_store_end(process.store);
         stop_together(process.mpi);
         process.mpi->Finalize();
     } else
@@ -119,6 +123,7 @@ static stk_status begin(const stk_mpi *m)
     int is_there = 0, got = 0;
     STK_RETURN_IF_ERROR(check(m->Initialized(&is_there), "Initialized"));
     process = (stk_mpi_process){.mpi = m, .n_ranks = 1, .n_here = 1};
+    STK_RETURN_IF_ERROR(stk_mutex_init(&process.lock));
     if (!is_there) {
         STK_RETURN_IF_ERROR(check(m->Init_thread(NULL, NULL, m->serialized, &got), "Init_thread"));
         if (atexit(end_process) != 0) return stk_fail_memory(sizeof(process));
@@ -144,4 +149,9 @@ stk_status stk_mpi_process_open(stk_mpi_process **out)
                         "an earlier run of these processes has failed, and they are no longer together: start "
                         "them again");
     return STK_OK;
+}
+
+stk_mpi_process *stk_mpi_process_get(void)
+{
+    return owner && process.side ? &process : NULL;
 }

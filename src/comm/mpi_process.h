@@ -7,6 +7,7 @@
 #ifndef STK_COMM_MPI_PROCESS_H
 #define STK_COMM_MPI_PROCESS_H
 
+#include "base/thread.h"
 #include "comm/mpi_library.h"
 
 typedef struct stk_mpi_process {
@@ -17,10 +18,22 @@ typedef struct stk_mpi_process {
     bool is_broken;            /* some ranks have failed and may not come to any call */
     bool is_hopeless;          /* it failed before it could tell the others, which wait: all end with it */
     bool has_unfinished;       /* calls that will never be done, with which MPI cannot be ended in order */
+    struct stk_store *store;   /* of keys (store.h); NULL: nobody has asked for it */
+    stk_mutex lock;            /* of whoever calls MPI: the store's thread and one other do, see STK_MPI_ALONE */
 } stk_mpi_process;
+
+static inline int stk_mpi_leave(stk_mpi_process *process, int code)
+{
+    stk_mutex_unlock(&process->lock);
+    return code;
+}
+/* The code of a call of MPI's that does not wait, with nobody else's at the same time. */
+#define STK_MPI_ALONE(process, call) (stk_mutex_lock(&(process)->lock), stk_mpi_leave(process, call))
 
 /* Begins where this is the first time. STK_LOST: an earlier communication of this process has failed. Threads: one at a
  * time. */
 stk_status stk_mpi_process_open(stk_mpi_process **out);
+/* NULL: it was not opened, or is alone. */
+stk_mpi_process *stk_mpi_process_get(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* A process of tests/comm/test_mpi.py, started by a launcher of MPI's: mpi_rank twice | save | note. */
+/* A process of tests/comm/test_mpi.py, started by a launcher of MPI's: mpi_rank twice | save | keys | stuck. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "comm/comm.h"
+#include "comm/store.h"
 
 enum { TIMEOUT_MS = 60000 };
 
@@ -103,7 +104,91 @@ static int fail_while_first_saves(void)
     return 3;
 }
 
+/* --- the store of keys --- */
+
+enum { MOST_VALUE = 300000 };
+
+static size_t value_size(int rank, int i)
+{
+    return i == 3 ? MOST_VALUE : (size_t)(i * 977 + rank);
+}
+
+static char value_byte(int rank, int i, size_t k)
+{
+    return (char)(k * 31 + (size_t)(rank * 7 + i));
+}
+
+static stk_bytes name_key(char out[32], int rank, int i)
+{
+    return (stk_bytes){out, (size_t)snprintf(out, 32, "rank %d, key %d", rank, i)};
+}
+
+static stk_status put_keys(stk_store *store, int n)
+{
+    static char value[MOST_VALUE];
+    char key[32];
+    int rank = stk_store_rank(store);
+    for (int i = 0; i < n; i++) {
+        for (size_t k = 0; k < value_size(rank, i); k++)
+            value[k] = value_byte(rank, i, k);
+        STK_RETURN_IF_ERROR(stk_store_put(store, name_key(key, rank, i), (stk_bytes){value, value_size(rank, i)}));
+    }
+    return STK_OK;
+}
+
+static stk_status get_keys(stk_store *store, int n)
+{
+    char key[32];
+    for (int r = 0; r < stk_store_n_ranks(store); r++)
+        for (int i = 0; i < n; i++) {
+            void *value;
+            size_t bytes;
+            STK_RETURN_IF_ERROR(stk_store_get(store, name_key(key, r, i), TIMEOUT_MS, &value, &bytes));
+            bool same = bytes == value_size(r, i);
+            for (size_t k = 0; k < bytes && same; k++)
+                same = ((char *)value)[k] == value_byte(r, i, k);
+            free(value);
+            if (!same) return stk_fail(STK_INTERNAL, "key %d of rank %d has another value", i, r);
+        }
+    return STK_OK;
+}
+
+/* Sums in between go through MPI at the same time. */
+static int share_keys(bool is_stuck)
+{
+    enum { N_KEYS = 6 };
+    stk_comm *comm;
+    stk_store *store;
+    void *value;
+    size_t bytes;
+    char key[32];
+    if (stk_store_open(&store) != STK_OK || store) return 1; /* There is none before a communication. */
+    if (stk_comm_open_mpi(TIMEOUT_MS, &comm) != STK_OK || stk_store_open(&store) != STK_OK || !store) return fail();
+    bool is_first = comm->rank == 0;
+    if (is_stuck) { /* The last rank says what it cannot do: nobody waits for its key. */
+        if (comm->rank == comm->n_ranks - 1)
+            stk_comm_abort(comm, "no chip");
+        else if (stk_store_get(store, (stk_bytes){"chip", 4}, TIMEOUT_MS, &value, &bytes) != STK_LOST)
+            return fail();
+        if (is_first) printf("told: %s\n", stk_error_text());
+        stk_comm_close(comm);
+        return 3;
+    }
+    if (put_keys(store, N_KEYS) != STK_OK) return fail();
+    for (int i = 0; i < 3; i++)
+        if (add_in_order(comm, 20000) != STK_OK) return fail();
+    if (get_keys(store, N_KEYS) != STK_OK || add(comm) != STK_OK) return fail();
+    stk_status twice = stk_store_put(store, name_key(key, comm->rank, 0), (stk_bytes){"x", 1});
+    if (is_first) printf("twice: %s\n", twice == STK_INVALID ? stk_error_text() : "no");
+    stk_status late = stk_store_get(store, (stk_bytes){"never", 5}, 50, &value, &bytes);
+    if (is_first) printf("late: %s\n", late == STK_NOT_FOUND ? stk_error_text() : "no");
+    stk_comm_close(comm);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    return argc == 2 && !strcmp(argv[1], "save") ? fail_while_first_saves() : train_twice();
+    const char *what = argc == 2 ? argv[1] : "twice";
+    if (!strcmp(what, "keys") || !strcmp(what, "stuck")) return share_keys(!strcmp(what, "stuck"));
+    return !strcmp(what, "save") ? fail_while_first_saves() : train_twice();
 }

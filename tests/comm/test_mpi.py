@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Ranks that are processes of Open MPI and of MPICH: two communications one after the other, a failure while the first
-rank still works, memory that cannot be shared, and an end over TCP.
+rank still works, a store of keys, memory that cannot be shared, and an end over TCP.
 
 usage: test_mpi.py MPI_RANK
 """
@@ -39,6 +39,11 @@ def test(name, launcher):
         code, out, text = launch(launcher, RANK, "save", STOKER_MPI_SHARED=shared)
         check(code != 0 and "told: replica 2 failed: no more data\nsaved\nagain: an earlier run" in out,
               f"{name}, shared memory {shared}: the first rank finishes what it does: {code} {text}")
+        code, out, text = launch(launcher, RANK, "keys", STOKER_MPI_SHARED=shared)
+        check(code == 0 and "twice: the key 'rank 0, key 0' was put before\n" in out and "late: nobody has put the key 'never' within 50 ms; " in out,
+              f"{name}, shared memory {shared}: a store of keys: {code} {text}")
+        code, out, text = launch(launcher, RANK, "stuck", STOKER_MPI_SHARED=shared)
+        check(code != 0 and "told: rank 2 failed: no chip\n" in out, f"{name}, shared memory {shared}: nobody waits for a key of a rank that failed: {code} {text}")
 
 
 def without_memory(launcher):

@@ -82,8 +82,10 @@ stk_status stk_timing_begin(stk_trainer *trainer)
     t->in_step = true;
     STK_RETURN_IF_ERROR(start_trace(trainer));
     t->trace_begin_ns = stk_trace_begin();
-    /* A device that is not on the host would have to wait for each kernel: only a trace is worth that. */
-    t->is_profiled = t->is_tracing || (is_on_host(trainer) && t->n_steps % STK_PROFILED_EVERY == 3);
+    /* A device that is not on the host would have to wait for each kernel: only a trace is worth that, and of ranks
+     * there, which launch together, the first one alone is traced. */
+    t->is_profiled =
+        is_on_host(trainer) ? t->is_tracing || t->n_steps % STK_PROFILED_EVERY == 3 : t->is_tracing && !trainer->comm;
     if (t->is_tracing) STK_RETURN_IF_ERROR(stk_program_get_about(trainer->train.program, &about, &n));
     stk_program_trace(trainer->train.program, t->is_profiled);
     return STK_OK;

@@ -103,6 +103,8 @@ def replicas_are_as_one():
         check(done.returncode == 0, f"sums in a loop, on {device}: {done.stderr!r}")
     off = max(abs(x - y) for x, y in zip(losses("synced-cpu"), losses("synced-pjrt")))
     check(len(losses("synced-pjrt")) == 6 and off < 2e-3, f"batch norm over replicas, in a loop: {off} apart")
+    done = run("train", "small.yaml", "--device", "pjrt", "--out", "traced-four", "--replicas", "4", "--trace", "3-4", *options, env=env)
+    check(done.returncode == 0 and os.path.exists("traced-four/trace.json") and losses("traced-four") == losses("four"), f"a trace of replicas: {done.stderr!r}")
     plan = json.loads(accepted(["plan", "small.yaml", "--device", "pjrt", "--replicas", "4", "--json", *options[2:]], env=env).stdout)
     texts = [open(os.path.join("modules-four", name)).read() for name in os.listdir("modules-four")]
     counts = [text.count("stablehlo.all_reduce") for text in texts]

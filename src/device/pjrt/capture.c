@@ -3,7 +3,7 @@
  * Entries name addresses, and a module has values. So while the list is read, a table says which value lies at which
  * address. What is read and was not written before is an argument; what lies in memory that stays (variables, results)
  * at the end is a result, and so is what was asked to be kept of an arena. An argument whose address gets a result of
- * its own type gives its memory to it. Where ranks do something together, they launch it together: team.c.
+ * its own type gives its memory to it. Where ranks do something together, they launch it together: team.c, hosts.c.
  * Micro-batches are a loop where they can be one: loop.c.
  */
 #include <stdio.h>
@@ -355,9 +355,11 @@ stk_status pjrt_keep(stk_capture *c, const stk_kept *kept, int n_kept)
     if (status == STK_OK && (!c->argument_buffer || !c->result_buffer || !c->not_donated))
         status = stk_fail_memory((size_t)c->n_arguments * sizeof(pjrt_buffer *));
     if (status == STK_OK) c->text_hash = stk_hash64(text.data, text.n, 0);
-    /* Of ranks the first one compiles, for all. */
-    if (status == STK_OK && (!c->comm || c->comm->rank == 0))
-        status = pjrt_get_compiled(c->device, stk_comm_n_ranks(c->comm), &text, &c->compiled);
+    bool is_of_hosts = pjrt_is_of_hosts(c->comm);
+    if (status == STK_OK && is_of_hosts) status = pjrt_agree(c->comm, c->text_hash);
+    /* Of ranks in one process the first one compiles, for all. */
+    if (status == STK_OK && (!c->comm || c->comm->rank == 0 || is_of_hosts))
+        status = pjrt_get_compiled(c->device, c->comm, &text, &c->compiled);
     stk_text_free(&text);
     return status;
 }

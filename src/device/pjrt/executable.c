@@ -102,10 +102,12 @@ static stk_status compile(const pjrt_plugin *plugin, const stk_text *text, const
     return status;
 }
 
-/* The chips of n ranks, of which this device's is the first. */
-static stk_status list_chips(const pjrt_device *device, int n, int *id)
+/* The chips of comm's ranks, of which this device's is the first where they are of one process. */
+static stk_status list_chips(const pjrt_device *device, const stk_comm *comm, int *id)
 {
     const pjrt_plugin *plugin = device->plugin;
+    int n = stk_comm_n_ranks(comm);
+    if (pjrt_is_of_hosts(comm)) return pjrt_list_host_chips(device, id);
     if (device->i_chip + n > plugin->n_chips)
         return stk_fail(STK_NO_DEVICE, "%d replicas want a device each, and '%s' has %d", n, plugin->path,
                         plugin->n_chips);
@@ -114,26 +116,28 @@ static stk_status list_chips(const pjrt_device *device, int n, int *id)
     return STK_OK;
 }
 
-static stk_status make_executable(pjrt_device *device, int n_replicas, const stk_text *text, pjrt_executable **out)
+/* Processes may compile together, so that none of them may find what the others have to compile: nothing is kept. */
+static stk_status make_executable(pjrt_device *device, const stk_comm *comm, const stk_text *text,
+                                  pjrt_executable **out)
 {
-    int id[STK_MOST_DEVICES];
+    int n = stk_comm_n_ranks(comm), *id = calloc((size_t)n, sizeof(*id));
     char name[48];
     stk_text options = {0}, chip = {0};
     stk_status status = STK_OK;
-    if (n_replicas > STK_MOST_DEVICES)
-        return stk_fail(STK_UNSUPPORTED, "more than %d replicas on a PJRT device", STK_MOST_DEVICES);
-    STK_TRY(list_chips(device, n_replicas, id));
-    pjrt_print_options(device->plugin, id, n_replicas, &options);
+    if (!id) return stk_fail_memory((size_t)n * sizeof(*id));
+    STK_TRY(list_chips(device, comm, id));
+    pjrt_print_options(device->plugin, id, n, &options);
     stk_device_add_chip(&device->base, &chip);
     STK_TRY(stk_text_status(&options));
     STK_TRY(stk_text_status(&chip));
     name_executable(device->plugin, stk_text_get(&chip), text, &options, name);
-    *out = load(device, name);
+    *out = pjrt_is_of_hosts(comm) ? NULL : load(device, name);
     if (*out) goto done;
     int64_t start_ns = stk_clock_ns();
     STK_TRY(compile(device->plugin, text, &options, out));
-    if (stk_clock_ns() - start_ns >= LEAST_KEPT_NS) keep(device->plugin, *out, name);
+    if (stk_clock_ns() - start_ns >= LEAST_KEPT_NS && !pjrt_is_of_hosts(comm)) keep(device->plugin, *out, name);
 done:
+    free(id);
     stk_text_free(&options);
     stk_text_free(&chip);
     return status;
@@ -186,7 +190,7 @@ static void drop_unused(pjrt_device *device)
     }
 }
 
-stk_status pjrt_get_compiled(pjrt_device *device, int n_replicas, stk_text *text, pjrt_compiled **out)
+stk_status pjrt_get_compiled(pjrt_device *device, const stk_comm *comm, stk_text *text, pjrt_compiled **out)
 {
     for (pjrt_compiled *old = device->compiled; old; old = old->next)
         if (!strcmp(old->text, text->data)) {
@@ -196,8 +200,8 @@ stk_status pjrt_get_compiled(pjrt_device *device, int n_replicas, stk_text *text
         }
     dump(text);
     pjrt_compiled *compiled = calloc(1, sizeof(*compiled));
-    stk_status status = compiled ? make_executable(device, n_replicas, text, &compiled->executable)
-                                 : stk_fail_memory(sizeof(*compiled));
+    stk_status status =
+        compiled ? make_executable(device, comm, text, &compiled->executable) : stk_fail_memory(sizeof(*compiled));
     if (status != STK_OK) {
         free(compiled);
         return status;

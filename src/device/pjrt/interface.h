@@ -40,6 +40,7 @@ enum pjrt_slot {
     PJRT_CLIENT_DESTROY = 11,
     PJRT_CLIENT_PLATFORM_NAME = 12,
     PJRT_CLIENT_PLATFORM_VERSION = 14,
+    PJRT_CLIENT_DEVICES = 15,
     PJRT_CLIENT_ADDRESSABLE_DEVICES = 16,
     PJRT_CLIENT_COMPILE = 20,
     PJRT_CLIENT_BUFFER_FROM_HOST = 22,
@@ -97,7 +98,14 @@ typedef struct pjrt_message_args {
     size_t n;
 } pjrt_message_args;
 
-enum { PJRT_CODE_RESOURCE_EXHAUSTED = 8, PJRT_CODE_UNIMPLEMENTED = 12 };
+enum {
+    PJRT_CODE_DEADLINE_EXCEEDED = 4,
+    PJRT_CODE_NOT_FOUND = 5,
+    PJRT_CODE_ALREADY_EXISTS = 6,
+    PJRT_CODE_RESOURCE_EXHAUSTED = 8,
+    PJRT_CODE_ABORTED = 10,
+    PJRT_CODE_UNIMPLEMENTED = 12
+};
 
 typedef struct pjrt_code_args {
     pjrt_head head;
@@ -122,13 +130,76 @@ typedef struct pjrt_is_ready_args {
     bool is_ready;
 } pjrt_is_ready_args;
 
+enum { PJRT_VALUE_TEXT = 0, PJRT_VALUE_INTEGER = 1, PJRT_VALUE_INTEGERS = 2, PJRT_VALUE_FLOAT = 3 };
+
+typedef struct pjrt_named_value {
+    pjrt_head head;
+    const char *name;
+    size_t name_bytes;
+    int type;
+    union {
+        const char *text;
+        int64_t integer;
+        const int64_t *integers;
+        float number;
+    };
+    size_t n; /* of a text's bytes, of integers */
+} pjrt_named_value;
+
+/* --- a store of keys for several hosts, which the plug-in calls, from any of its threads --- */
+
+/* How a callback makes its error; the text is copied. */
+typedef pjrt_error *(*pjrt_make_error)(int code, const char *text, size_t n);
+
+typedef struct pjrt_get_args {
+    pjrt_head head;
+    const char *key;
+    size_t key_bytes;
+    int timeout_ms;
+    pjrt_make_error *error;
+    void *user;
+    /* --- */
+    char *value;
+    size_t value_bytes;
+    void (*free_value)(char *value); /* the plug-in calls it once it has a copy */
+} pjrt_get_args;
+
+/* Does not wait. */
+typedef struct pjrt_try_get_args {
+    pjrt_head head;
+    const char *key;
+    size_t key_bytes;
+    pjrt_make_error *error;
+    void *user;
+    /* --- */
+    char *value;
+    size_t value_bytes;
+    void (*free_value)(char *value);
+} pjrt_try_get_args;
+
+typedef struct pjrt_put_args {
+    pjrt_head head;
+    const char *key;
+    size_t key_bytes;
+    const char *value; /* until the call returns */
+    size_t value_bytes;
+    pjrt_make_error *error;
+    void *user;
+} pjrt_put_args;
+
 typedef struct pjrt_client_create_args {
     pjrt_head head;
-    const void *options;
+    const pjrt_named_value *option;
     size_t n_options;
-    void *get, *get_user, *put, *put_user; /* a store of keys, for several hosts */
+    pjrt_error *(*get)(pjrt_get_args *args);
+    void *get_user;
+    pjrt_error *(*put)(pjrt_put_args *args);
+    void *put_user;
     /* --- */
     pjrt_client *client;
+    /* --- given, and newer than what is above --- */
+    pjrt_error *(*try_get)(pjrt_try_get_args *args);
+    void *try_get_user;
     PJRT_LATER;
 } pjrt_client_create_args;
 
@@ -339,22 +410,6 @@ typedef struct pjrt_load_args {
 } pjrt_load_args;
 
 /* --- compiling for chips that are not here --- */
-
-enum { PJRT_VALUE_TEXT = 0, PJRT_VALUE_INTEGER = 1, PJRT_VALUE_INTEGERS = 2, PJRT_VALUE_FLOAT = 3 };
-
-typedef struct pjrt_named_value {
-    pjrt_head head;
-    const char *name;
-    size_t name_bytes;
-    int type;
-    union {
-        const char *text;
-        int64_t integer;
-        const int64_t *integers;
-        float number;
-    };
-    size_t n; /* of a text's bytes, of integers */
-} pjrt_named_value;
 
 typedef struct pjrt_topology_create_args {
     pjrt_head head;

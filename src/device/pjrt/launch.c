@@ -71,7 +71,9 @@ static stk_status execute(stk_capture *c, size_t n_not_donated, pjrt_event **don
         .not_donated = c->not_donated,
         .n_not_donated = n_not_donated,
     };
-    stk_status status = c->comm ? pjrt_launch_together(&own) : pjrt_execute(&own, NULL, 1);
+    stk_status status = pjrt_is_of_hosts(c->comm) ? pjrt_launch_part(&own)
+                        : c->comm                 ? pjrt_launch_together(&own)
+                                                  : pjrt_execute(&own, NULL, 1);
     *done = own.done;
     return status;
 }

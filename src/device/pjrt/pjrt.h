@@ -10,7 +10,8 @@
  *   loop.c      micro-batches as a loop in it (capture.h)
  *   launch.c    launching it: what lies at the addresses of arguments and results
  *   executable.c   modules compiled, once for each text, and kept on disk; running them
- *   team.c      ranks that run one program together, each on a chip of its own
+ *   team.c      ranks of one process that run one program together, each on a chip of its own
+ *   hosts.c     ranks that are processes, with a chip each
  *   absent.c    chips that are not here ("tpu:v5e:2x2"), for which programs are only compiled
  *   compile.c   XLA's options; compiling for chips that are not here
  *   queue.c     queues and events
@@ -29,6 +30,13 @@
 
 /* --- plug-ins (plugin.c) --- */
 
+/* Processes that were launched together, of which this is one. */
+typedef struct pjrt_hosts {
+    struct stk_store *store; /* comm/store.h; NULL: this process is alone */
+    int number;              /* of the plug-in, alike in all of them */
+    int rank, n_ranks;
+} pjrt_hosts;
+
 typedef struct pjrt_plugin {
     char path[512];
     int foreign; /* its number (base/foreign.h) */
@@ -39,6 +47,7 @@ typedef struct pjrt_plugin {
     char platform[64]; /* "cpu", "tpu" */
     char version[128]; /* its first line */
     bool can_serialize;
+    pjrt_hosts hosts;
 } pjrt_plugin;
 
 /* Loads the plug-in that "tpu", a name, or a path (with a '/') means, once in the process; it stays. NULL: that of
@@ -156,8 +165,9 @@ stk_status pjrt_analyse(stk_capture *capture, stk_compiled_program *out);
 
 /* --- executables (executable.c) --- */
 
-/* Compiles, or finds what was. text is taken or freed by the caller. The caller counts n_users down. */
-stk_status pjrt_get_compiled(pjrt_device *device, int n_replicas, stk_text *text, pjrt_compiled **out);
+/* Compiles for the chips of comm's ranks, or finds what was. text is taken or freed by the caller. The caller counts
+ * n_users down. */
+stk_status pjrt_get_compiled(pjrt_device *device, const stk_comm *comm, stk_text *text, pjrt_compiled **out);
 void pjrt_free_compiled(pjrt_device *device);
 
 /* One rank's part of a launch. */
@@ -183,6 +193,25 @@ stk_status pjrt_execute(pjrt_launching *first, pjrt_launching *const *others, in
 stk_status pjrt_find_rank_kernel(stk_device *device, stk_comm *comm, const stk_op_call *call, stk_kernel *out);
 /* All ranks of own->comm call it; each gets its results. */
 stk_status pjrt_launch_together(pjrt_launching *own);
+
+/* --- processes (hosts.c) --- */
+
+/* Which processes there are: those of the communication that this one has opened. Threads: one at a time. */
+stk_status pjrt_find_hosts(pjrt_hosts *out, int number);
+/* Sets plugin->client; plugin stays where it is. */
+stk_status pjrt_create_client(pjrt_plugin *plugin, bool is_tpu);
+/* Tells the others of this process's chips, and refuses a client that does not see theirs. */
+stk_status pjrt_join_hosts(pjrt_plugin *plugin);
+/* id[n_ranks]: of the chip of each process that has this device's place among its own. */
+stk_status pjrt_list_host_chips(const pjrt_device *device, int *id);
+/* Whether ranks are processes. Accepts NULL. */
+bool pjrt_is_of_hosts(const stk_comm *comm);
+/* Whether the device's client was made for the processes of comm. */
+stk_status pjrt_check_hosts(const pjrt_device *device, const stk_comm *comm);
+/* Collective: all ranks must come, and say the same. */
+stk_status pjrt_agree(stk_comm *comm, uint64_t text_hash);
+/* Collective: this rank's part, on its own chip. */
+stk_status pjrt_launch_part(pjrt_launching *own);
 
 /* --- chips that are not here (absent.c) --- */
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/foreign.h"
 #include "base/thread.h"
+#include "comm/store.h"
 #include "device/pjrt/pjrt.h"
 
 enum { MOST_PLUGINS = STK_MOST_DEVICES };
@@ -214,13 +215,11 @@ static void copy_text(const pjrt_plugin *plugin, enum pjrt_slot slot, const void
     out[n] = '\0';
 }
 
-static stk_status start_client(pjrt_plugin *plugin)
+static stk_status start_client(pjrt_plugin *plugin, bool is_tpu)
 {
     pjrt_initialize_args initialize = {.head = {sizeof(initialize), NULL}};
-    pjrt_client_create_args create = {.head = {sizeof(create), NULL}};
     STK_RETURN_IF_ERROR(pjrt_call(plugin, PJRT_PLUGIN_INITIALIZE, &initialize, "starting"));
-    STK_RETURN_IF_ERROR(pjrt_call(plugin, PJRT_CLIENT_CREATE, &create, "opening"));
-    plugin->client = create.client;
+    STK_RETURN_IF_ERROR(pjrt_create_client(plugin, is_tpu));
     pjrt_chips_args chips = {.head = {sizeof(chips), NULL}, .client = plugin->client};
     STK_RETURN_IF_ERROR(pjrt_call(plugin, PJRT_CLIENT_ADDRESSABLE_DEVICES, &chips, "listing devices"));
     plugin->chip = chips.chip;
@@ -229,10 +228,11 @@ static stk_status start_client(pjrt_plugin *plugin)
     copy_text(plugin, PJRT_CLIENT_PLATFORM_NAME, plugin->client, plugin->platform, sizeof(plugin->platform));
     copy_text(plugin, PJRT_CLIENT_PLATFORM_VERSION, plugin->client, plugin->version, sizeof(plugin->version));
     plugin->can_serialize = get_function(plugin, PJRT_UNLOADED_SERIALIZE) && get_function(plugin, PJRT_EXECUTABLE_LOAD);
-    return STK_OK;
+    return pjrt_join_hosts(plugin);
 }
 
-static stk_status load(const char *path, const pjrt_plugin **out)
+/* A failed plug-in stays where the client may still call its store. */
+static stk_status load(const char *path, bool is_tpu, const pjrt_plugin **out)
 {
     for (int i = 0; i < loaded.n; i++)
         if (!strcmp(loaded.plugin[i]->path, path)) {
@@ -243,10 +243,12 @@ static stk_status load(const char *path, const pjrt_plugin **out)
     pjrt_plugin *plugin = calloc(1, sizeof(*plugin));
     if (!plugin) return stk_fail_memory(sizeof(*plugin));
     snprintf(plugin->path, sizeof(plugin->path), "%s", path);
-    stk_status status = open_library(plugin);
-    if (status == STK_OK) status = pjrt_explain_busy(start_client(plugin));
+    stk_status status = pjrt_find_hosts(&plugin->hosts, loaded.n);
+    if (status == STK_OK) status = open_library(plugin);
+    if (status == STK_OK) status = pjrt_explain_busy(start_client(plugin, is_tpu));
     if (status != STK_OK) {
-        free(plugin);
+        stk_store_abort(plugin->hosts.store, stk_error_text()); /* The other processes would wait for this one. */
+        if (!plugin->hosts.store) free(plugin);
         return status;
     }
     *out = loaded.plugin[loaded.n++] = plugin;
@@ -261,7 +263,7 @@ stk_status pjrt_load(const char *name, const pjrt_plugin **out)
     STK_RETURN_IF_ERROR(find_path(name, path, sizeof(path)));
     stk_once_run(&once, make_lock);
     stk_mutex_lock(&loaded.lock);
-    stk_status status = load(path, out);
+    stk_status status = load(path, name && !strcmp(name, "tpu"), out);
     stk_mutex_unlock(&loaded.lock);
     return status;
 }

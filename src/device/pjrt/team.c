@@ -1,4 +1,4 @@
-/* Ranks that launch one program together: pjrt.h.
+/* Ranks of one process that launch a program together: pjrt.h.
  *
  *   every rank   says where its arguments, results and its place for an error lie        (all_gather of addresses)
  *   the first    compares what they run, and gives the plug-in the arguments of all
@@ -7,7 +7,6 @@
  * Ranks are threads of one process, so that addresses say all. Waits end as the communication's do.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "device/pjrt/lowering.h"
@@ -19,10 +18,9 @@ stk_status pjrt_find_rank_kernel(stk_device *base, stk_comm *comm, const stk_op_
     if (call->op == STK_OP_rank_begin || call->op == STK_OP_rank_await)
         return stk_fail(STK_UNSUPPORTED, "the PJRT device has no lowering for '%s': XLA itself chooses when sums begin",
                         stk_op_name(call->op));
-    if (strcmp(comm->class->name, "local") != 0)
-        return stk_fail(STK_UNSUPPORTED, "replicas on '%s' are threads of one process: use --replicas",
-                        base->class->name);
-    if (!base->absent[0] && device->i_chip + comm->n_ranks - comm->rank > device->plugin->n_chips)
+    bool is_of_hosts = pjrt_is_of_hosts(comm);
+    if (is_of_hosts) STK_RETURN_IF_ERROR(pjrt_check_hosts(device, comm));
+    if (!is_of_hosts && !base->absent[0] && device->i_chip + comm->n_ranks - comm->rank > device->plugin->n_chips)
         return stk_fail(STK_NO_DEVICE, "%d replicas want a device each, and '%s' has %d", comm->n_ranks,
                         device->plugin->path, device->plugin->n_chips);
     STK_RETURN_IF_ERROR(pjrt_make_kernel(call, out));

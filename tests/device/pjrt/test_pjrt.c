@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "device/pjrt/pjrt.h"
 #include "engine/engine.h"
 #include "stoker/data/custom.h"
 #include "stoker/nn/layers.h"
@@ -282,6 +283,45 @@ static void two_plugins_train_at_once(void **state)
             fail_msg("step %d: %.9g and %.9g", i, of[0].p.loss[i], of[1].p.loss[i]);
 }
 
+/* --- ranks that are processes --- */
+
+typedef struct rank_part {
+    stk_comm *comm;
+    uint64_t hash;
+    stk_status status;
+    char error[256];
+} rank_part;
+
+static void *agree(void *arg)
+{
+    rank_part *part = arg;
+    part->status = pjrt_agree(part->comm, part->hash);
+    snprintf(part->error, sizeof(part->error), "%s", stk_error_text());
+    return NULL;
+}
+
+static void ranks_must_have_one_program(void **state)
+{
+    (void)state;
+    for (uint64_t more = 0; more < 2; more++) {
+        stk_comm *comm[2];
+        rank_part part[2];
+        pthread_t thread[2];
+        expect_ok(stk_comm_open_local(2, comm));
+        for (int r = 0; r < 2; r++) {
+            part[r] = (rank_part){.comm = comm[r], .hash = 7 + (r == 1 ? more : 0)};
+            assert_int_equal(pthread_create(&thread[r], NULL, agree, &part[r]), 0);
+        }
+        for (int r = 0; r < 2; r++) {
+            pthread_join(thread[r], NULL);
+            assert_int_equal(part[r].status, more ? STK_MISMATCH : STK_OK);
+            if (more && !strstr(part[r].error, "have different programs")) fail_msg("%s", part[r].error);
+        }
+        for (int r = 0; r < 2; r++)
+            stk_comm_close(comm[r]);
+    }
+}
+
 /* --- what goes wrong --- */
 
 static void expect_bad_label(int64_t accumulate, stk_status (*make)(void *, int64_t, void *const *))
@@ -389,10 +429,10 @@ int main(int argc, char **argv)
 {
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_plugin_is_said), cmocka_unit_test(programs_leave_nothing_behind),
-        cmocka_unit_test(networks_follow_the_cpu),   cmocka_unit_test(networks_follow_in_micro_batches),
-        cmocka_unit_test(networks_follow_in_bf16),   cmocka_unit_test(two_plugins_train_at_once),
-        cmocka_unit_test(bad_labels_are_told),
+        cmocka_unit_test(ranks_must_have_one_program),      cmocka_unit_test(what_is_no_plugin_is_said),
+        cmocka_unit_test(programs_leave_nothing_behind),    cmocka_unit_test(networks_follow_the_cpu),
+        cmocka_unit_test(networks_follow_in_micro_batches), cmocka_unit_test(networks_follow_in_bf16),
+        cmocka_unit_test(two_plugins_train_at_once),        cmocka_unit_test(bad_labels_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* Processes of a launcher, on one host or several, each with a chip of its own, that run one program: pjrt.h.
  *
- *   as the client is made   each gives the plug-in its number, their count, and the store of keys by which the
- * plug-in's clients find each other; then all say which chips they have before compiling        all must have the same
- * module; each compiles it, for the chips of all before each launch      all must have come, with the same program;
- * each runs it on its chip, and XLA adds up
+ *   making the client   each gives the plug-in its number, their count and the store of keys; then all tell their chips
+ *   compiling           all must have the same module; each compiles it, for the chips of all
+ *   a launch            all must have come with the same program; each runs it on its own chip, and XLA adds up
  *
  * A plug-in whose client then sees no other process's chips would train each process for itself, and is refused.
  */

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "elastic/launch.h"
+#include "elastic/rescue.h"
 #include "events/json_text.h"
 
 enum {
@@ -25,6 +26,10 @@ enum {
     MOST_RESTARTS = 256, /* that are remembered */
     MOST_VAIN = 3        /* lives without a step, one behind the other */
 };
+
+/* Names of folders for states: those that are cleared away after their supervisor, and those that never are. */
+#define STATES_PREFIX "stoker-states-"
+#define KEPT_PREFIX   "stoker-kept-"
 
 struct stk_supervisor {
     stk_supervise_options options;
@@ -367,8 +372,33 @@ static void back_off(const stk_supervisor *s)
         usleep(LOOK_MS * 1000);
 }
 
+/* What is in memory alone goes to the run's folder, or stays where it is under a name that nobody clears away. */
+static void rescue(stk_supervisor *s)
+{
+    char text[STK_BEAT_FOLDER + 80], more[40], kept[4096], why[600];
+    int64_t step;
+    if (!s->states[0] || !s->folder[0]) return;
+    if (stk_rescue_state(s->states, s->folder, &step) == STK_OK) {
+        snprintf(text, sizeof(text), "the state in memory is saved as 'step-%lld'", (long long)step);
+        snprintf(more, sizeof(more), ", \"step\": %lld", (long long)step);
+        if (step >= 0) tell(s, "saved", text, more);
+        return;
+    }
+    snprintf(why, sizeof(why), "%s", stk_error_text());
+    const char *name = strrchr(s->states, '/') + 1;
+    snprintf(text, sizeof(text), "%.*s" KEPT_PREFIX "%s", (int)(name - s->states), s->states,
+             name + strlen(STATES_PREFIX));
+    if (stk_rename_aside(s->states, text, kept) != STK_OK) return;
+    s->states[0] = 0;
+    stk_text said = {0};
+    stk_text_add(&said, "the state in memory could not be saved (%s): it stays in '%s'", why, kept);
+    tell(s, "not_saved", stk_text_get(&said), "");
+    stk_text_free(&said);
+}
+
 static stk_status give_up(stk_supervisor *s, const char *why)
 {
+    rescue(s);
     tell(s, "gave_up", why, "");
     return stk_fail(STK_LOST, "gave up: %s%s%s", why, s->folder[0] ? "; what was saved is in " : "", s->folder);
 }
@@ -435,7 +465,7 @@ static stk_status make_states(stk_supervisor *s)
     if (!strcmp(root, "off")) return STK_OK;
     if (!stk_path_is_dir(root)) return memory ? stk_fail(STK_NOT_FOUND, "there is no folder '%s'", root) : STK_OK;
     STK_RETURN_IF_ERROR(stk_dir_list(root, &names));
-    snprintf(mark, sizeof(mark), "stoker-states-%s-", s->table.host);
+    snprintf(mark, sizeof(mark), STATES_PREFIX "%s-", s->table.host);
     size_t n_mark = strlen(mark);
     for (size_t i = 0; i < names.n; i++) {
         int pid = strncmp(names.name[i], mark, n_mark) ? 0 : atoi(names.name[i] + n_mark);

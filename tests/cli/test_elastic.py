@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Elastic training: a rank of three is killed before any checkpoint, then one of two is stopped once memory has a state;
 both are named, and one goes on with the losses of an unbroken run until it is asked to end. Whenever the signals come,
-all must be so.
+all must be so. Where no restart is allowed, the state in memory is saved.
 
 usage: test_elastic.py STOKER WORK_FOLDER
 """
@@ -23,11 +23,13 @@ def wait_for_state():
         time.sleep(0.02)
 
 
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+
+
 def train(folder):
     """Its events. Each life has another signal sent to its last rank, the third life's to the supervisor."""
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                   "STOKER_ELASTIC_MEMORY": "memory",
-                   "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+    environment = {**ENVIRONMENT, "STOKER_ELASTIC_MEMORY": "memory"}
     os.mkdir("memory")
     process = subprocess.Popen([STOKER, "train", "elastic.yaml", "--elastic", "1", "--ranks", "3", "--threads", "1",
                                 "--json", "--out", folder], env=environment, text=True, stdout=subprocess.PIPE,
@@ -71,6 +73,45 @@ def faults():
     check(got == losses("unbroken"), f"losses {got}, unbroken {losses('unbroken')}")
 
 
+def give_up(folder, before_kill=lambda: None):
+    """A rank is killed once memory has a state, and no restart is allowed: all events."""
+    environment = {**ENVIRONMENT, "STOKER_ELASTIC_MEMORY": "memory"}
+    process = subprocess.Popen([STOKER, "train", "elastic.yaml", "--elastic", "1", "--ranks", "2", "--restarts", "0", "--threads", "1",
+                                "--json", "--out", folder], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    events = []
+    for line in process.stdout:
+        events.append(json.loads(line))
+        if events[-1]["event"] == "stepping":
+            wait_for_state()
+            before_kill()
+            os.kill(events[-1]["pids"][1], signal.SIGKILL)
+    err = process.communicate(timeout=TIMEOUT)[1]
+    check(process.returncode > 0 and "gave up" in err, f"it gives up: {process.returncode} {err}")
+    return events
+
+
+def gives_up():
+    """What was in memory alone becomes a checkpoint, and the run goes on from it; or it is kept where it is."""
+    events = give_up("given-up")
+    saved = [e["step"] for e in events if e["event"] == "saved"]
+    check(len(saved) == 1 and os.listdir("memory") == [] and glob.glob("given-up/step-*") == [f"given-up/step-{saved[0]}"],
+          f"the state is saved: {events}, {os.listdir('memory')}, {os.listdir('given-up')}")
+    options = ["--replicas", "2", "--threads", "2", "--steps", str(saved[0] + 3)]
+    before = losses("given-up")[:saved[0]]
+    accepted(["train", "elastic.yaml", *options, "--resume", "--out", "given-up"])
+    accepted(["train", "elastic.yaml", *options, "--out", "not-given-up"])
+    check(before == losses("not-given-up")[:saved[0]] and losses("given-up") == losses("not-given-up"),
+          "it goes on with the losses of an unbroken run")
+
+    def take_folder():
+        os.rename("taken", "elsewhere")
+        open("taken", "w").close()
+    events = give_up("taken", take_folder)
+    kept = glob.glob("memory/stoker-kept-*/step-*/manifest.json")
+    check([e["event"] for e in events[-2:]] == ["not_saved", "gave_up"] and len(kept) >= 1 and "stoker-kept-" in events[-2]["text"],
+          f"a state that cannot be saved is kept: {events}, {kept}")
+
+
 def main():
     if not shutil.which("mpirun"):
         print("SKIP: there is no mpirun (Debian: openmpi-bin)")
@@ -80,6 +121,7 @@ def main():
         f.write(RECIPE.replace("name: small", "name: elastic").replace("batch: 20", "batch: 12").replace("epochs: 2", "epochs: 5000")
                 .replace("checkpoint: {every: 5 steps}", "checkpoint: {every: 1000000 steps}"))
     faults()
+    gives_up()
     end()
 
 

@@ -92,7 +92,11 @@ static void print_speed(const stk_memory_plan *p, const stk_device_speed *speed)
     cli_printf("        %s, %s of memory traffic at least; all at that product's rate: %s, %s samples/s\n",
                cli_flops(p->flops, a), cli_bytes(p->bytes, b), cli_time(limit, c),
                cli_rate((double)p->batch / limit, d));
-    if (p->expected_s < limit) cli_printf("        3x3 convolutions save multiplications, and so are faster\n");
+    if (p->is_compiled)
+        cli_printf("        as its ops would take one by one; the plug-in compiles them as a whole, which may be many "
+                   "times as fast\n");
+    else if (p->expected_s < limit)
+        cli_printf("        3x3 convolutions save multiplications, and so are faster\n");
 }
 
 static void print_sums(const stk_memory_plan *p)
@@ -226,7 +230,8 @@ static void print_slow(const stk_compiled_plan *p)
         cli_printf("\n");
     }
     if (p->n_f32_products)
-        cli_printf("  %s of %" PRId64 " products are in f32, which takes a TPU several passes: precision: bf16\n",
+        cli_printf("  %s of %" PRId64
+                   " products are in f32, which takes a TPU several passes ('precision: bf16' leaves the last ones)\n",
                    cli_count(p->n_f32_products, a), p->n_products);
     if (p->n_gathers + p->n_scatters)
         cli_printf("  %" PRId64 " gathers and %" PRId64 " sums by number, row by row: embeddings and labels\n",

@@ -74,6 +74,7 @@ static stk_status plan(stk_trainer *trainer, int64_t batch, const stk_device_spe
     out->pipeline_bytes = trainer->reserved_bytes;
     if (!out->pipeline_bytes) STK_TRY(stk_memory_ask_pipeline(trainer, &least, &out->pipeline_bytes));
     if (speed) out->expected_s = stk_program_expect_s(program, speed);
+    out->is_compiled = stk_engine_device(trainer->engine)->class->compiles_steps;
 done:
     stk_engine_discard(trainer->engine, program);
     return status;

@@ -81,6 +81,11 @@ def micro_batches_are_a_loop():
     check(len(losses("traced")) == 6 and off < 2e-3, f"with two steps traced: {off} apart")
 
 
+def count_loops(folder):
+    texts = [open(os.path.join(folder, name)).read() for name in os.listdir(folder)]
+    return sum(text.count("stablehlo.while") for text in texts)
+
+
 def replicas_are_as_one():
     """Four devices of the processor's, with the same global batch; sums are in the module as often as planned. So in micro-batches, also
     where batch norms sum up over replicas in each."""
@@ -97,12 +102,16 @@ def replicas_are_as_one():
     off = {name: max(abs(x - y) for x, y in zip(seen["one"], seen[name])) for name in seen if name != "one"}
     check(all(len(x) == 12 for x in seen.values()) and max(off.values()) < 2e-5, f"replicas are apart: {off}")
     print("replicas and one device are at most", off, "apart")
+    check(count_loops("modules-four-in-parts") > 0 and count_loops("modules-four") == 0, "micro-batches are a loop, and one batch is none")
     synced = ["--replicas", "2", "--steps", "6", "--set", "accumulate=2", "--set", "sync_batch_norm=true", "--set", "precision=f32", "--set", "optimizer={sgd: {lr: 0.05}}"]
+    os.makedirs("modules-synced")
     for device in ("cpu", "pjrt"):
-        done = run("train", "small.yaml", "--device", device, "--out", f"synced-{device}", *synced, env=env)
-        check(done.returncode == 0, f"sums in a loop, on {device}: {done.stderr!r}")
+        dump = {**env, "STOKER_PJRT_DUMP": os.path.abspath("modules-synced")}
+        done = run("train", "small.yaml", "--device", device, "--out", f"synced-{device}", *synced, env=dump)
+        check(done.returncode == 0, f"sums in micro-batches, on {device}: {done.stderr!r}")
     off = max(abs(x - y) for x, y in zip(losses("synced-cpu"), losses("synced-pjrt")))
-    check(len(losses("synced-pjrt")) == 6 and off < 2e-3, f"batch norm over replicas, in a loop: {off} apart")
+    check(len(losses("synced-pjrt")) == 6 and off < 2e-3, f"batch norm over replicas, in micro-batches: {off} apart")
+    check(count_loops("modules-synced") == 0, "on a processor no convolution is in a loop")
     done = run("train", "small.yaml", "--device", "pjrt", "--out", "traced-four", "--replicas", "4", "--trace", "3-4", *options, env=env)
     check(done.returncode == 0 and os.path.exists("traced-four/trace.json") and losses("traced-four") == losses("four"), f"a trace of replicas: {done.stderr!r}")
     plan = json.loads(accepted(["plan", "small.yaml", "--device", "pjrt", "--replicas", "4", "--json", *options[2:]], env=env).stdout)
@@ -132,6 +141,9 @@ def keeps_what_was_compiled():
           f"the third run: {done.stderr!r}")
     done = run(*train, "--out", "fourth", env=env)
     check(done.returncode == 0 and done.stderr == "", f"the fourth run: {done.stderr!r}")
+    open("no-folder", "w").close()
+    done = run(*train, "--out", "fifth", env={**env, "STOKER_CACHE": os.path.abspath("no-folder")})
+    check(done.returncode == 0 and "could not be kept" in done.stderr, f"the fifth run: {done.stderr!r}")
 
 
 if __name__ == "__main__":

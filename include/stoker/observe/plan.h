@@ -46,6 +46,7 @@ typedef struct stk_memory_plan {
     int64_t n_fewest;       /* parts that fit, if a step takes longer; 0: no limit, or nothing to choose */
     double fewest_slowdown; /* with those */
     double expected_s;      /* of a step; 0 where no speed was given */
+    bool is_compiled;       /* the device compiles steps as a whole, and expected_s is of their ops one by one */
     stk_layer_bytes *layer; /* owned: stk_memory_plan_free */
     int n_layers;
 } stk_memory_plan;

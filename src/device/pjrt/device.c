@@ -64,10 +64,7 @@ stk_status pjrt_get_chip_id(const pjrt_plugin *plugin, pjrt_chip *chip, int *id)
 static stk_status open_chip(const stk_device_class *class, const pjrt_plugin *plugin, int i_chip, stk_device **out)
 {
     if (i_chip >= plugin->n_chips)
-        return stk_fail(STK_NO_DEVICE, "replicas want a device each, and '%s' has %d%s", plugin->path, plugin->n_chips,
-                        strcmp(plugin->platform, "cpu") ? ""
-                                                        : "; with XLA_FLAGS=--xla_force_host_platform_device_count=N "
-                                                          "a processor counts as N");
+        return stk_fail(STK_NO_DEVICE, "replicas want a device each, and '%s' has %d", plugin->path, plugin->n_chips);
     pjrt_device *device = calloc(1, sizeof(*device));
     if (!device) return stk_fail_memory(sizeof(*device));
     device->base = (stk_device){.class = class, .n_threads = 1};

@@ -70,15 +70,18 @@ static pjrt_executable *load(pjrt_device *device, const char *name)
 }
 
 /* A plug-in need not be able to. */
-static void keep(const pjrt_plugin *plugin, pjrt_executable *executable, const char *name)
+static void keep(pjrt_device *device, pjrt_executable *executable, const char *name)
 {
+    const pjrt_plugin *plugin = device->plugin;
     pjrt_get_unloaded_args get = {.head = {sizeof(get), NULL}, .executable = executable};
     if (!plugin->can_serialize) return;
     pjrt_call_quietly(plugin, PJRT_EXECUTABLE_GET_UNLOADED, &get);
     if (!get.unloaded) return;
     pjrt_serialize_args args = {.head = {sizeof(args), NULL}, .executable = get.unloaded};
     pjrt_call_quietly(plugin, PJRT_UNLOADED_SERIALIZE, &args);
-    if (args.bytes) (void)stk_kept_write(folder, name, args.bytes, args.n);
+    if (args.bytes && !stk_kept_write(folder, name, args.bytes, args.n))
+        snprintf(device->base.note, sizeof(device->base.note),
+                 "the compiled step could not be kept in the cache folder: the next run compiles it again");
     if (args.free_owner) args.free_owner(args.owner);
     pjrt_unloaded_args destroy = {.head = {sizeof(destroy), NULL}, .executable = get.unloaded};
     pjrt_call_quietly(plugin, PJRT_UNLOADED_DESTROY, &destroy);
@@ -135,7 +138,7 @@ static stk_status make_executable(pjrt_device *device, const stk_comm *comm, con
     if (*out) goto done;
     int64_t start_ns = stk_clock_ns();
     STK_TRY(compile(device->plugin, text, &options, out));
-    if (stk_clock_ns() - start_ns >= LEAST_KEPT_NS && !pjrt_is_of_hosts(comm)) keep(device->plugin, *out, name);
+    if (stk_clock_ns() - start_ns >= LEAST_KEPT_NS && !pjrt_is_of_hosts(comm)) keep(device, *out, name);
 done:
     free(id);
     stk_text_free(&options);

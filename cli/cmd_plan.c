@@ -177,6 +177,7 @@ static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
     printf(", \"flops\": %.0f, \"recompute_flops\": %.0f, \"bytes\": %.0f", p->flops, p->recompute_flops, p->bytes);
     printf(", \"flops_per_s\": %.4g, \"bytes_per_s\": %.4g, \"limit_s\": %.4g, \"expected_s\": %.4g",
            speed->flops_per_s, speed->bytes_per_s, p->flops / speed->flops_per_s, p->expected_s);
+    printf(", \"is_compiled\": %s", p->is_compiled ? "true" : "false");
     printf(", \"layers\": [");
     for (int i = 0; i < p->n_layers; i++) {
         printf("%s{\"name\": ", i ? ", " : "");

@@ -372,7 +372,8 @@ static void back_off(const stk_supervisor *s)
         usleep(LOOK_MS * 1000);
 }
 
-/* What is in memory alone goes to the run's folder, or stays where it is under a name that nobody clears away. */
+/* What is in memory alone goes to the run's folder, or stays where it is, under a name that nobody clears away where it
+ * can get one. */
 static void rescue(stk_supervisor *s)
 {
     char text[STK_BEAT_FOLDER + 80], more[40], kept[4096], why[600];
@@ -388,7 +389,7 @@ static void rescue(stk_supervisor *s)
     const char *name = strrchr(s->states, '/') + 1;
     snprintf(text, sizeof(text), "%.*s" KEPT_PREFIX "%s", (int)(name - s->states), s->states,
              name + strlen(STATES_PREFIX));
-    if (stk_rename_aside(s->states, text, kept) != STK_OK) return;
+    if (stk_rename_aside(s->states, text, kept) != STK_OK) snprintf(kept, sizeof(kept), "%s", s->states);
     s->states[0] = 0;
     stk_text said = {0};
     stk_text_add(&said, "the state in memory could not be saved (%s): it stays in '%s'", why, kept);

@@ -88,6 +88,7 @@ bool stk_device_caps_has(const stk_device_caps *caps, stk_op op);
 typedef struct stk_device_memory {
     size_t total, free;
     size_t others; /* that other processes use */
+    bool is_own;   /* of this device alone: what other devices take is not of it */
 } stk_device_memory;
 
 /* What memory is for. */

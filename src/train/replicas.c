@@ -88,8 +88,10 @@ stk_status stk_replicas_begin(stk_trainer *trainer)
 
 void stk_replicas_divide_memory(stk_trainer *trainer)
 {
+    stk_device_memory memory;
     size_t n = trainer->comm && !trainer->is_replica ? (size_t)trainer->comm->n_here : 1;
-    trainer->config.memory_limit_bytes = (trainer->config.memory_limit_bytes + n - 1) / n;
+    bool is_own = stk_device_get_memory(stk_engine_device(trainer->engine), &memory) == STK_OK && memory.is_own;
+    if (!is_own) trainer->config.memory_limit_bytes = (trainer->config.memory_limit_bytes + n - 1) / n;
     trainer->config.data_memory_bytes = (trainer->config.data_memory_bytes + n - 1) / n;
 }
 

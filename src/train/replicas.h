@@ -14,7 +14,7 @@
 /* Before the engine is opened: what can be shared out is refused otherwise; communication and threads of the replicas
  * that the configuration asks for. */
 stk_status stk_replicas_begin(stk_trainer *trainer);
-/* Once limits are known in bytes: a replica's part of them. */
+/* Once limits are known in bytes: a replica's part of them, but for devices that have memory of their own. */
 void stk_replicas_divide_memory(stk_trainer *trainer);
 /* Makes and prepares the other replicas of this process; the first one is prepared. */
 stk_status stk_replicas_prepare(stk_trainer *trainer, int64_t n_epochs);

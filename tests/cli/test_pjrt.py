@@ -61,6 +61,9 @@ def exports_the_step():
     refused(["export", "small.yaml", "--stablehlo", "--out", "small.yaml"], 1, "small.yaml")
     refused(["train", "small.yaml", "--device", "tpu:v5e:2x2", "--out", "no"], 1, "'tpu:v5e:2x2' is not here")
     refused(["plan", "small.yaml", "--device", "tpu:v9:2x2"], 1, "kinds: v4, v5e, v5p, v6e")
+    env = {**os.environ, "TPU_LIBRARY_PATH": os.path.abspath("no-plugin.so")}
+    done = run("plan", "small.yaml", "--device", "tpu:v5e:4x4", "--replicas", "16", "--batch", "64", "--memory", "150MiB", env=env)
+    check("no-plugin.so" in done.stderr, f"each chip has its own memory, which fits, and the compiler is what is missing: {done.stderr!r}")
 
 
 def micro_batches_are_a_loop():

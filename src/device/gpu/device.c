@@ -169,6 +169,7 @@ stk_status gpu_memory(const stk_device *base, stk_device_memory *out)
         size_t host = stk_machine_memory(true);
         if (host && host < out->free) out->free = host;
     }
+    out->is_own = !device->chip.unified;
     return STK_OK;
 }
 

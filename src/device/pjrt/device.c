@@ -191,10 +191,12 @@ static stk_status tell_memory(const stk_device *base, stk_device_memory *out)
         stk_compiled_program chip = {.memory_bytes = 0};
         pjrt_describe_absent(base->absent, &chip);
         out->total = out->free = (size_t)chip.memory_bytes;
+        out->is_own = true;
         return STK_OK;
     }
     pjrt_call_quietly(device->plugin, PJRT_DEVICE_MEMORY_STATS, &args);
     if (args.has_limit) {
+        out->is_own = strcmp(device->plugin->platform, "cpu") != 0;
         out->total = (size_t)args.limit;
         out->free = args.limit > args.used ? (size_t)(args.limit - args.used) : 0;
         return STK_OK;

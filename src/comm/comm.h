@@ -7,9 +7,10 @@
  *   barrier         nothing, but nobody is through before all have come
  *
  * A call is started and waited for, and buffers belong to it in between. All ranks start the same calls in the same
- * order. Sums are made in the order of the ranks, whoever comes first, but over several hosts in MPI's: the same inputs
- * give the same bits. What goes wrong (ranks that do not come in time, or with another call) is told to all, and
- * nothing goes on from there. Threads: one at a time for each rank.
+ * order. Sums are made in a tree over the ranks (sum.h), whoever comes first: the same inputs give the same bits. Over
+ * several hosts of more than 1,024 ranks, or where it is asked for, they are in MPI's order (mpi.c). What goes wrong
+ * (ranks that do not come in time, or with another call) is told to all, and nothing goes on from there. Threads: one
+ * at a time for each rank.
  */
 #ifndef STK_COMM_COMM_H
 #define STK_COMM_COMM_H

@@ -1,23 +1,43 @@
 /* See comm/sum.h. */
 #include "comm/sum.h"
 
+#include <string.h>
+
 #include "base/half.h"
 
 /* Elements that stay in the first-level cache while all sources are added. */
 enum { BLOCK = 1024 };
 
+/* The largest power of two below n, n > 1: how many sources the earlier half has. */
+static int half_of(int n)
+{
+    int half = 1;
+    while (2 * half < n)
+        half *= 2;
+    return half;
+}
+
+/* Sums of sources [first, first + n), the earlier half and the later half each in the same way. */
 #define SUM(type)                                                                                                      \
+    static void add_##type(type *sum, const void *const *src, int n_src, int64_t begin, int64_t n)                     \
+    {                                                                                                                  \
+        type other[BLOCK];                                                                                             \
+        int half = half_of(n_src);                                                                                     \
+        const type *a = (const type *)src[0] + begin, *b = (const type *)src[half] + begin;                            \
+        if (half > 1) add_##type(sum, src, half, begin, n);                                                            \
+        if (n_src - half > 1) add_##type(other, src + half, n_src - half, begin, n);                                   \
+        if (half > 1) a = sum;                                                                                         \
+        if (n_src - half > 1) b = other;                                                                               \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            sum[i] = (type)(a[i] + b[i]);                                                                              \
+    }                                                                                                                  \
     static void sum_##type(type *dst, const void *const *src, int n_src, int64_t begin, int64_t n, bool mean)          \
     {                                                                                                                  \
         type sum[BLOCK];                                                                                               \
-        const type *a = (const type *)src[0] + begin, *b = (const type *)src[n_src > 1] + begin;                       \
-        for (int64_t i = 0; i < n; i++)                                                                                \
-            sum[i] = n_src > 1 ? (type)(a[i] + b[i]) : a[i];                                                           \
-        for (int s = 2; s < n_src; s++) {                                                                              \
-            const type *c = (const type *)src[s] + begin;                                                              \
-            for (int64_t i = 0; i < n; i++)                                                                            \
-                sum[i] = (type)(sum[i] + c[i]);                                                                        \
-        }                                                                                                              \
+        if (n_src > 1)                                                                                                 \
+            add_##type(sum, src, n_src, begin, n);                                                                     \
+        else                                                                                                           \
+            memcpy(sum, (const type *)src[0] + begin, (size_t)n * sizeof(type));                                       \
         for (int64_t i = 0; i < n; i++)                                                                                \
             dst[begin + i] = mean ? sum[i] / (type)n_src : sum[i];                                                     \
     }
@@ -26,18 +46,27 @@ SUM(double)
 SUM(uint32_t)
 SUM(uint64_t)
 
+static void add_bf16(float *sum, const void *const *src, int n_src, int64_t begin, int64_t n)
+{
+    float other[BLOCK];
+    int half = half_of(n_src);
+    const uint16_t *a = (const uint16_t *)src[0] + begin;
+    if (n_src == 1) {
+        for (int64_t i = 0; i < n; i++)
+            sum[i] = stk_bf16_to_f32(a[i]);
+        return;
+    }
+    add_bf16(sum, src, half, begin, n);
+    add_bf16(other, src + half, n_src - half, begin, n);
+    for (int64_t i = 0; i < n; i++)
+        sum[i] += other[i];
+}
+
 /* Rounded once, when all is added. */
 static void sum_bf16(uint16_t *dst, const void *const *src, int n_src, int64_t begin, int64_t n)
 {
     float sum[BLOCK];
-    const uint16_t *a = (const uint16_t *)src[0] + begin;
-    for (int64_t i = 0; i < n; i++)
-        sum[i] = stk_bf16_to_f32(a[i]);
-    for (int s = 1; s < n_src; s++) {
-        const uint16_t *b = (const uint16_t *)src[s] + begin;
-        for (int64_t i = 0; i < n; i++)
-            sum[i] += stk_bf16_to_f32(b[i]);
-    }
+    add_bf16(sum, src, n_src, begin, n);
     for (int64_t i = 0; i < n; i++)
         dst[begin + i] = stk_f32_to_bf16(sum[i]);
 }

@@ -35,7 +35,7 @@ typedef struct stk_beat_state {
     int64_t pid, n_beats;
     int64_t step;         /* done */
     int64_t resumed_step; /* where this process began */
-    int64_t batch;        /* of all ranks; 0: not known yet */
+    int64_t batch;        /* of all ranks, or its parts (strict): their number divides it; 0: not known yet */
     int64_t phase_ms;     /* in this phase */
     int64_t n_calls;      /* collectives come to: the last one's number, from 1 */
     int64_t n_given;      /* parts that it has given to them, of which each waits for all ranks'; 0: not known */

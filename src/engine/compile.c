@@ -50,6 +50,7 @@ static stk_status run_passes(const stk_named_pass *passes, const stk_engine *eng
                                      .compute = options->compute,
                                      .tf32 = options->tf32,
                                      .n_micro = n_micro,
+                                     .strict_rows = options->strict ? options->micro : 0,
                                      .n_ranks = stk_comm_n_ranks(options->comm),
                                      .sync_norm = options->sync_norm,
                                      .overlap = options->overlap ? STK_MOST_OVERLAP : 0,

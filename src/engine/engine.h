@@ -84,6 +84,7 @@ typedef struct stk_compile_options {
     bool narrow_sums;         /* with ranks: gradients in f32 go from rank to rank in bf16, each sum rounded once */
     bool local_steps;         /* with ranks: each updates by the gradients of its own share */
     bool sync_norm;           /* with ranks: batch norms take their statistics from the rows of all */
+    bool strict;              /* sums over micro-batches and ranks, powers of two, are one tree: passes/accumulate.c */
     /* A pass's name, "all" or NULL. A pass that the other options leave out is STK_NOT_FOUND, with why. */
     const stk_pixel_scale *pixels; /* an input that comes as u8 (passes.h), borrowed for the call; NULL: none */
     const char *dump_after;

@@ -165,6 +165,15 @@ stk_attrs stk_attrs_zero(void)
     return attrs;
 }
 
+stk_attrs stk_accumulate_tree(int64_t n_parts, int64_t rows)
+{
+    stk_attrs attrs = stk_attrs_zero();
+    for (int64_t n = n_parts; n > 1; n /= 2)
+        attrs.accumulate.log2_parts++;
+    attrs.accumulate.rows = rows;
+    return attrs;
+}
+
 /* The op's own part. What lies behind a shape's last dimension and between its members is left to chance. */
 enum { OWN_PART = offsetof(stk_attrs, leaf) };
 

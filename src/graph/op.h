@@ -32,9 +32,12 @@
  *                                     residual: added before the ReLU; made by pass_fuse_residual
  *   batch_norm_grad                 dy, x, scale, bias, mean, inv_std -> dx, dscale, dbias
  *                                     attrs: batch_norm; with relu, dy counts where the forward output was > 0
- *   accumulate                      x, row i64 [] -> y                    y = x where row is 0, else y + x, where y is
+ *   accumulate                      x, row i64 [] -> y [, levels]         y = x where row is 0, else y + x, where y is
  *                                     what the micro-batch before left; made by pass_accumulate
  *                                     attrs: accumulate; in_place: x lies where y does and is the sum already
+ *                                     log2_parts 2 .. STK_MOST_LEVELS: a sum in a binary tree over that many
+ *                                     micro-batches of `rows` rows, whole behind the last; one more output a level
+ *                                     above the first, for sums that are not whole yet
  *   carry                           row i64 [] -> y                       what the micro-batch before left there, zeros
  *                                     where row is 0; made by pass_carry              attrs: dtype, shape
  *   batch_norm_apply                x, scale, bias, mean, inv_std, [residual] -> y
@@ -108,6 +111,8 @@ enum { STK_MOST_DEVICES = 8 };
 enum { STK_MOST_OUTPUTS = 32, STK_MOST_INPUTS = 64 };
 /* Values of one rank_sum. */
 enum { STK_MOST_RANK_SUMS = STK_MOST_OUTPUTS };
+/* Of a sum over micro-batches in a tree. */
+enum { STK_MOST_LEVELS = 6 };
 /* Pairs of rank_begin and rank_await that are under way at once, with room. */
 enum { STK_MOST_TICKETS = 16 };
 
@@ -235,6 +240,8 @@ typedef struct stk_attrs {
         } linear_cross_entropy;
         struct {
             int32_t in_place;
+            int32_t log2_parts; /* 0, 1: added up one after the other */
+            int64_t rows;       /* of a micro-batch, with log2_parts */
         } accumulate;
         struct {
             double momentum, weight_decay;
@@ -263,6 +270,14 @@ typedef struct stk_attrs {
 } stk_attrs;
 
 stk_attrs stk_attrs_zero(void);
+/* Of an accumulate over n_parts micro-batches, a power of two, of that many rows each. */
+stk_attrs stk_accumulate_tree(int64_t n_parts, int64_t rows);
+/* Where the sum of 2^level of them waits for its neighbour, out being the op's results; on the topmost level, and when
+ * it is whole, that is y. */
+static inline void *stk_accumulate_level(void *const *out, int n_levels, int level)
+{
+    return level < n_levels - 1 ? out[1 + level] : out[0];
+}
 /* Products and convolutions, and their gradients. */
 bool stk_op_takes_tf32(stk_op op);
 bool stk_attrs_equal(const stk_attrs *a, const stk_attrs *b);

@@ -67,8 +67,8 @@ stk_status pass_carry(stk_graph *graph, const stk_pass_options *options)
 {
     STK_RETURN_IF_ERROR(stk_graph_status(graph));
     const stk_device_caps *caps = stk_pass_caps(options);
-    if (!options || options->n_micro < 2 || !caps->sums_in_place || !stk_device_caps_has(caps, STK_OP_carry) ||
-        !stk_device_caps_has(caps, STK_OP_linear_cross_entropy_grad))
+    if (!options || options->n_micro < 2 || options->strict_rows || !caps->sums_in_place ||
+        !stk_device_caps_has(caps, STK_OP_carry) || !stk_device_caps_has(caps, STK_OP_linear_cross_entropy_grad))
         return STK_OK;
     stk_status status = STK_OK;
     int32_t n_nodes = graph->n_nodes;

@@ -59,6 +59,8 @@ typedef struct stk_pass_options {
     bool tf32;                             /* of autocast: products in f32 may be in TF32 */
     bool training;                         /* of inference: frozen batch norms only */
     int64_t n_micro;                       /* micro-batches in a batch; 0, 1: none */
+    int64_t strict_rows;                   /* of a micro-batch, where the same bits are wanted for any number of ranks;
+                                              0: not. n_micro and n_ranks are powers of two then */
     int n_ranks;                           /* that share the batch; 0, 1: none */
     bool shard_state;                      /* of replicate: each rank updates its part of large parameters (shard.h) */
     int overlap;                           /* calls of ranks that may be under way; 0: each is waited for at once */

@@ -43,8 +43,11 @@ static void find_last_uses(planner *p)
     const stk_graph *graph = p->graph;
     int32_t body_first = p->parts.n_begin, body_end = p->parts.n_begin + p->parts.n_body;
     for (int32_t v = 0; v < graph->n_values; v++) {
-        p->last_use[v] = graph->value[v].node;
+        int32_t maker = graph->value[v].node;
+        p->last_use[v] = maker;
         p->update_of[v] = -1;
+        if (v > graph->node[maker].first_out && graph->node[maker].op == STK_OP_accumulate) /* waits for others */
+            p->last_use[v] = body_end > maker ? body_end - 1 : maker;
     }
     for (int i = 0; i < graph->n_roots; i++) {
         p->last_use[graph->root[i].value] = graph->n_nodes;

@@ -6,7 +6,8 @@
  * The sums over micro-batches stay where there are any. Pass accumulate has marked all sums over parts of the batch, of
  * which ranks' shares are one more kind. Gradients come in the order of the backward pass, the last layer's first;
  * small ones go together, so that a call is worth its way, and large ones alone, so that nothing is copied. Running
- * statistics of batch norms become the means over ranks, so that every rank has the same variables after each step; or
+ * statistics of batch norms become the means over ranks, so that every rank has the same variables after each step (of
+ * strict steps pass accumulate has seen to that); or
  * their statistics are sums over ranks in the first place. Where the optimiser's state is shared out, each rank gets
  * its part of a large gradient's sum alone: shard.h. With local steps (train/outer.h) each rank keeps its own
  * gradients.
@@ -223,7 +224,7 @@ stk_status pass_replicate(stk_graph *graph, const stk_pass_options *options)
     if (options->shard_state) STK_TRY(stk_shard_new(graph, r.n_ranks, options->narrow_sums, &r.sharder));
     STK_TRY(add_up_results(&r));
     STK_TRY(add_up_gradients(&r, options->narrow_sums));
-    STK_TRY(options->sync_norm ? sync_norms(&r) : average_statistics(&r));
+    if (!options->strict_rows) STK_TRY(options->sync_norm ? sync_norms(&r) : average_statistics(&r));
     if (!(identity = stk_pass_identity(graph, 0))) STK_TRY(stk_fail_memory((size_t)graph->n_values));
     STK_TRY(stk_graph_rewrite(graph, identity));
     if (!r.local) STK_TRY(check_updates(graph));

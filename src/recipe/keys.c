@@ -287,6 +287,14 @@ static const stk_key recipe_keys[] = {
             "of memory; batch stays the size of all shares together. 0: one for each core, as far as they divide the "
             "batch. Under mpirun or srun processes are replicas, and "
             "this stays 1."},
+    {.name = "strict",
+     .type = STK_KEY_INT,
+     .default_value = "0",
+     .least = 0,
+     .most = STK_MOST_STRICT,
+     .doc = "The same bits for any number of replicas that divides it, a power of two: each batch goes through in that "
+            "many parts, whose sums are one binary tree. 'threads' is then each replica's. 0: sums are made as is "
+            "fastest, and agree to rounding."},
     {.name = "lr_scaling",
      .type = STK_KEY_WORD,
      .words = scaling_words,

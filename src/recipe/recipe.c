@@ -209,6 +209,7 @@ static stk_status take_run(const stk_yaml_node *root, stk_recipe *recipe)
     recipe->config.no_overlap = !stk_yaml_bool(root, "overlap");
     recipe->config.deterministic = stk_yaml_bool(root, "deterministic");
     recipe->config.sync_batch_norm = stk_yaml_bool(root, "sync_batch_norm");
+    recipe->config.strict = (int)stk_yaml_int(root, "strict", 0);
     recipe->config.shared = stk_yaml_is(root, "shard", "optimizer") ? STK_SHARED_OPTIMIZER
                             : stk_yaml_is(root, "shard", "none")    ? STK_SHARED_NONE
                                                                     : STK_SHARED_AUTO;

@@ -124,7 +124,8 @@ void stk_run_tell_beats(stk_run *run)
     stk_train_state state;
     if (!run->beat) return;
     if (run->folder[0] && getcwd(here, sizeof(here))) (void)stk_path_join(path, sizeof(path), here, run->folder);
-    stk_beat_tell_run(run->beat, stk_run_is_first(run) ? path : NULL, run->recipe->device, run->recipe->batch);
+    stk_beat_tell_run(run->beat, stk_run_is_first(run) ? path : NULL, run->recipe->device,
+                      run->recipe->config.strict ? run->recipe->config.strict : run->recipe->batch);
     stk_trainer_get_state(run->trainer, &state);
     if (!stk_run_is_first(run)) return; /* The first one's state is to come. */
     stk_beat_tell_start(run->beat, state.step, run->is_from_memory);

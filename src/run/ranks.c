@@ -93,7 +93,8 @@ int stk_run_replicas(const stk_run *run)
     int64_t n = run->recipe->replicas;
     if (n > 0) return (int)n;
     if (run->comm) return 1;
-    for (n = stk_n_cores() < STK_MOST_REPLICAS ? stk_n_cores() : STK_MOST_REPLICAS; run->recipe->batch % n != 0;)
+    int64_t parts = run->recipe->config.strict ? run->recipe->config.strict : run->recipe->batch;
+    for (n = stk_n_cores() < STK_MOST_REPLICAS ? stk_n_cores() : STK_MOST_REPLICAS; parts % n != 0;)
         n--;
     return (int)n;
 }

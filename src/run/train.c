@@ -195,7 +195,7 @@ static stk_status configure(stk_run *run)
                                .at_end = at_end,
                                .user = run};
     config.n_replicas = stk_run_replicas(run);
-    if (config.n_threads == 0) config.n_threads = stk_run_rank_threads(run);
+    if (config.n_threads == 0 && !config.strict) config.n_threads = stk_run_rank_threads(run);
     config.max_steps = run->options.max_steps;
     config.on_event = on_event;
     config.event_user = run;
@@ -425,7 +425,7 @@ static stk_status follow(stk_run *run, stk_run_result *out)
 {
     int64_t what;
     stk_trainer_config config = stk_run_config(run);
-    if (config.n_threads == 0) config.n_threads = stk_run_rank_threads(run);
+    if (config.n_threads == 0 && !config.strict) config.n_threads = stk_run_rank_threads(run);
     config.n_replicas = stk_run_replicas(run);
     config.max_steps = run->options.max_steps;
     stk_trainer_hooks hooks = {.wants_state = follower_wants_state, .after_step = after_followed_step, .user = run};

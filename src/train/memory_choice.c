@@ -217,6 +217,7 @@ static stk_status choose(stk_trainer *trainer, int64_t batch, stk_memory_choice 
     if (micro > batch)
         return stk_fail(STK_INVALID, "micro_batch %lld is larger than the batch of %lld", (long long)micro,
                         (long long)batch);
+    if (config->strict) micro = batch * stk_comm_n_ranks(trainer->comm) / config->strict;
     trainer->reserved_bytes = 0;
     if (micro > 0) {
         *out = (stk_memory_choice){.micro = micro, .n_micro = (batch + micro - 1) / micro, .slowdown = 1};

@@ -33,6 +33,31 @@ static stk_status check(const stk_trainer *trainer, int n_ranks)
     return STK_OK;
 }
 
+/* What would give other bits with other numbers of ranks. */
+static stk_status check_strict(const stk_trainer *trainer, int n_ranks)
+{
+    const stk_trainer_config *config = &trainer->config;
+    int n = config->strict;
+    if (n == 0) return STK_OK;
+    if (n < 2 || n > STK_MOST_STRICT || (n & (n - 1)) != 0)
+        return stk_fail(STK_INVALID, "strict: %d is not a power of two from 2 to %d", n, STK_MOST_STRICT);
+    if (n % n_ranks != 0)
+        return stk_fail(STK_INVALID, "strict: %d parts of a batch cannot be shared by %d replicas: 1, 2, 4 ... %d can",
+                        n, n_ranks, n);
+    if (config->n_threads == 0)
+        return stk_fail(STK_INVALID, "strict: bits depend on how many threads a replica has: give that number as "
+                                     "'threads', which is then each replica's");
+    if (config->accumulate > 0 || config->micro_batch > 0)
+        return stk_fail(STK_INVALID, "strict: the parts of a batch are %d: leave out micro_batch and accumulate", n);
+    if (config->sync_batch_norm || config->narrow_sums || config->outer.every > 0 ||
+        config->shared == STK_SHARED_OPTIMIZER || config->lr_scaling != STK_LR_SCALING_NONE)
+        return stk_fail(STK_UNSUPPORTED,
+                        "strict does not go with what is another training with another number of "
+                        "replicas: leave out sync, sync_batch_norm, sum_precision, lr_scaling and shard");
+    stk_status status = check(trainer, n);
+    return status == STK_OK ? STK_OK : stk_fail_prefix(status, "strict: ");
+}
+
 /* A trainer for rank r, on the same model and data. Its texts are copied by configuring. */
 static stk_status make_one(stk_trainer *first, stk_comm *comm, stk_trainer **out)
 {
@@ -70,6 +95,7 @@ stk_status stk_replicas_begin(stk_trainer *trainer)
     stk_comm *comm[STK_MOST_REPLICAS];
     if (n < 0 || n > STK_MOST_REPLICAS)
         return stk_fail(STK_INVALID, "%d replicas: 1 to %d are possible in one process", n, STK_MOST_REPLICAS);
+    STK_RETURN_IF_ERROR(check_strict(trainer, trainer->comm ? trainer->comm->n_ranks : n > 1 ? n : 1));
     if (n > 1 && trainer->comm)
         return stk_fail(STK_UNSUPPORTED, "replicas in each of several processes are not supported: a process is one");
     if (trainer->comm) return check(trainer, trainer->comm->n_ranks);
@@ -78,7 +104,7 @@ stk_status stk_replicas_begin(stk_trainer *trainer)
     trainer->replica = calloc((size_t)n, sizeof(*trainer->replica));
     if (!trainer->replica) return stk_fail_memory((size_t)n * sizeof(*trainer->replica));
     STK_RETURN_IF_ERROR(stk_comm_open_local(n, comm));
-    config->n_threads = n_threads > n ? n_threads / n : 1;
+    if (!config->strict) config->n_threads = n_threads > n ? n_threads / n : 1;
     trainer->comm = comm[0];
     trainer->n_replicas = n;
     for (int r = 1; r < n; r++)

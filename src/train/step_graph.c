@@ -140,11 +140,10 @@ typedef struct step_loss {
     stk_value factor;  /* of the gradients; graph NULL: none */
 } step_loss;
 
-static stk_value sum_over_parts(stk_value part)
+static stk_value sum_over_parts(stk_value part, const stk_attrs *attrs)
 {
-    stk_attrs attrs = stk_attrs_zero();
     stk_value row = stk_graph_scalar_input(part.graph, STK_MICRO_ROW, STK_I64);
-    return stk_graph_add(part.graph, STK_OP_accumulate, &attrs, (stk_value[]){part, row}, 2);
+    return stk_graph_add(part.graph, STK_OP_accumulate, attrs, (stk_value[]){part, row}, 2);
 }
 
 /* The weight, or 1 where it is 0. */
@@ -156,19 +155,21 @@ static stk_value as_divisor(stk_value weight)
 }
 
 /* sum(loss * weight) / sum(weight), where all weights of 0 give 0. In parts the divisor is known behind the last: the
- * gradients are of the sum over the number of samples, and are corrected then. batch: of all ranks. */
-static step_loss mean_of_weighted(stk_value loss, stk_value weight, stk_value fresh, int64_t batch, bool in_parts)
+ * gradients are of the sum over the number of samples, and are corrected then. batch: of all ranks; parts: attributes
+ * of sums over parts, NULL: there are none. */
+static step_loss mean_of_weighted(stk_value loss, stk_value weight, stk_value fresh, int64_t batch,
+                                  const stk_attrs *parts)
 {
     step_loss out = {.weight = weight};
     if (fresh.id >= 0) weight = stk_mul(weight, fresh);
     out.trained = stk_reduce_sum(stk_mul(loss, stk_cast_to(weight, stk_value_dtype(loss))), 0);
     out.weight = stk_reduce_sum(weight, 0);
-    if (in_parts) {
+    if (parts) {
         out.trained = stk_scale_by(out.trained, 1 / (double)batch);
-        out.weight = sum_over_parts(out.weight);
+        out.weight = sum_over_parts(out.weight, parts);
         out.factor =
             stk_div(stk_graph_constant(loss.graph, STK_F32, (stk_shape){0}, (double)batch), as_divisor(out.weight));
-        out.shown = stk_mul(sum_over_parts(stk_cast_to(out.trained, STK_F32)), out.factor);
+        out.shown = stk_mul(sum_over_parts(stk_cast_to(out.trained, STK_F32), parts), out.factor);
     } else {
         out.shown = out.trained = stk_div(out.trained, stk_cast_to(as_divisor(out.weight), stk_value_dtype(loss)));
     }
@@ -179,10 +180,12 @@ static step_loss mean_of_weighted(stk_value loss, stk_value weight, stk_value fr
 static step_loss make_loss(const stk_trainer *trainer, stk_graph *graph, int64_t batch, int64_t micro, stk_value fresh)
 {
     bool in_parts = micro < batch || trainer->comm;
+    int64_t n_micro = batch / micro;
     batch *= stk_comm_n_ranks(trainer->comm);
     stk_value loss = of_clone(graph, stk_model_get_loss(trainer->model));
     stk_value weight = of_clone(graph, stk_model_get_loss_weight(trainer->model));
-    if (weight.id >= 0) return mean_of_weighted(loss, weight, fresh, batch, in_parts);
+    stk_attrs sums = trainer->config.strict ? stk_accumulate_tree(n_micro, micro) : stk_attrs_zero();
+    if (weight.id >= 0) return mean_of_weighted(loss, weight, fresh, batch, in_parts ? &sums : NULL);
     if (!in_parts) {
         loss = stk_reduce_mean(loss, 0);
     } else {
@@ -201,7 +204,8 @@ static bool has_batch_norm(const stk_graph *graph)
 
 static void add_flag(stk_graph *graph, const char *name)
 {
-    stk_graph_output(graph, name, sum_over_parts(stk_graph_scalar_input(graph, name, STK_F32)));
+    stk_attrs attrs = stk_attrs_zero();
+    stk_graph_output(graph, name, sum_over_parts(stk_graph_scalar_input(graph, name, STK_F32), &attrs));
 }
 
 /* The training step on slices of `micro` rows of a batch; micro == batch: on all of them at once. */
@@ -259,6 +263,7 @@ stk_status stk_step_compile_with(stk_trainer *trainer, int64_t batch, int64_t mi
     options.local_steps = trainer->config.outer.every > 0;
     options.overlap = trainer->overlaps;
     options.sync_norm = trainer->config.sync_batch_norm;
+    options.strict = trainer->config.strict > 0;
     options.plan_only = plan_only;
     options.keep_packed = use != STK_STEP_TRY;
     if (use == STK_STEP_TRY) options.dump_after = NULL;

@@ -302,10 +302,13 @@ stk_status stk_trainer_open(stk_trainer *trainer)
         stk_engine_open(trainer->device ? trainer->device : "cpu", &device, trainer->config.seed, &trainer->engine));
     if (trainer->config.deterministic && !stk_engine_device(trainer->engine)->caps->deterministic)
         return stk_fail(STK_UNSUPPORTED, "'deterministic' is asked for, and this device does not repeat its bits");
+    if (trainer->config.strict && !stk_engine_device(trainer->engine)->class->on_host)
+        return stk_fail(STK_UNSUPPORTED, "'strict' is for the processor: leave out one of it and this device");
     STK_RETURN_IF_ERROR(stk_memory_ask_device(trainer));
     stk_replicas_divide_memory(trainer);
     /* Ranks would disturb each other, and choose apart. */
-    bool may_measure = !trainer->config.deterministic && stk_comm_n_ranks(trainer->comm) < 2;
+    bool is_alone = stk_comm_n_ranks(trainer->comm) < 2 && !trainer->config.strict;
+    bool may_measure = !trainer->config.deterministic && is_alone;
     stk_engine_measure(trainer->engine, may_measure ? STK_MEASURES_NO_MORE : STK_MEASURES_NOTHING);
     return STK_OK;
 }

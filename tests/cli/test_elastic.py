@@ -112,6 +112,27 @@ def gives_up():
           f"a state that cannot be saved is kept: {events}, {kept}")
 
 
+def strict():
+    """Four lose one, and two go on, since three do not divide four parts: with the bits of one that was never broken."""
+    os.mkdir("memory-strict")
+    process = subprocess.Popen([STOKER, "train", "strict.yaml", "--elastic", "1", "--ranks", "4", "--threads", "1", "--json", "--out", "strict"],
+                               env={**ENVIRONMENT, "STOKER_ELASTIC_MEMORY": "memory-strict"}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    lives = []
+    for line in process.stdout:
+        event = json.loads(line)
+        if event["event"] == "stepping":
+            lives.append(event["ranks"])
+            if len(lives) == 1:
+                os.kill(event["pids"][3], signal.SIGKILL)
+            else:
+                process.send_signal(signal.SIGTERM)
+    err = process.communicate(timeout=TIMEOUT)[1]
+    got = losses("strict")
+    check(lives == [4, 2] and len(got) > 1, f"two of four go on: {lives}, {got}, {err}")
+    accepted(["train", "strict.yaml", "--threads", "1", "--steps", str(len(got)), "--out", "strict-whole"])
+    check(got == losses("strict-whole"), f"strict: {got}, unbroken by one rank: {losses('strict-whole')}")
+
+
 def main():
     if not shutil.which("mpirun"):
         print("SKIP: there is no mpirun (Debian: openmpi-bin)")
@@ -121,7 +142,10 @@ def main():
         f.write(RECIPE.replace("name: small", "name: elastic").replace("batch: 20", "batch: 12").replace("epochs: 2", "epochs: 5000")
                 .replace("checkpoint: {every: 5 steps}", "checkpoint: {every: 1000000 steps}"))
     faults()
+    with open("elastic.yaml") as f, open("strict.yaml", "w") as out:
+        out.write(f.read() + "strict: 4\n")
     gives_up()
+    strict()
     end()
 
 

@@ -88,6 +88,24 @@ static void one_batch_needs_no_sums(void **state)
     stk_graph_free(graph);
 }
 
+/* Strict sums have a level for each doubling, and are not added in place. */
+static void strict_sums_are_trees(void **state)
+{
+    (void)state;
+    stk_graph *graph = make_graph();
+    const stk_pass_options strict = {.n_micro = 8, .strict_rows = BATCH / 8};
+    expect_ok(pass_accumulate(graph, &strict));
+    expect_ok(pass_autodiff(graph, &strict));
+    expect_ok(pass_simplify(graph, &strict));
+    expect_ok(pass_carry(graph, &strict));
+    expect_ok(stk_graph_verify(graph));
+    assert_int_equal(count_nodes(graph, STK_OP_carry), 0);
+    assert_int_equal(count_nodes(graph, STK_OP_accumulate), 2);
+    for (int i = 0; i < graph->n_nodes; i++)
+        if (graph->node[i].op == STK_OP_accumulate) assert_int_equal(graph->node[i].n_out, 3);
+    stk_graph_free(graph);
+}
+
 /* The vocabulary's gradient is added where its sum lies. */
 static void carry_adds_in_place(void **state)
 {
@@ -112,8 +130,8 @@ static void carry_adds_in_place(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(accumulate_adds_up_what_varies),
-                                       cmocka_unit_test(one_batch_needs_no_sums),
-                                       cmocka_unit_test(carry_adds_in_place)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(accumulate_adds_up_what_varies), cmocka_unit_test(strict_sums_are_trees),
+        cmocka_unit_test(one_batch_needs_no_sums), cmocka_unit_test(carry_adds_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

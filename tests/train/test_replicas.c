@@ -22,7 +22,8 @@ enum { SIDE = 8, N = 96, BATCH = 24, N_EPOCHS = 2, N_STEPS = N / BATCH * N_EPOCH
 typedef struct setting {
     bool norm, sync, weighted;
     int64_t accumulate;
-    int n_replicas;
+    int n_replicas, strict;
+    const char *device; /* NULL: cpu */
     stk_lr_scaling scaling;
     float lr; /* 0: 0.1 */
 } setting;
@@ -99,6 +100,8 @@ static stk_status run(const setting *s, stk_trainer *trainer, const stk_dataset 
     config.lr_scaling = s->scaling;
     config.sync_batch_norm = s->sync;
     config.accumulate = s->accumulate;
+    config.strict = s->strict;
+    config.device = s->device;
     config.clip_norm = 1;
     config.valid = valid;
     config.on_event = on_event;
@@ -160,6 +163,29 @@ static void losses_are_those_of_one(void **state)
             seen many = train(s);
             expect_same(&alone, &many, 2e-5);
         }
+    }
+}
+
+/* Two devices whose kernels are others' work, of which each must have one sum for all numbers of replicas. */
+static void strict_has_the_same_bits(void **state)
+{
+    static const char *const devices[] = {"cpu", "reference"};
+    (void)state;
+    bad_sample = -1;
+    for (int k = 0; k < 4; k++) {
+        seen one[2];
+        for (int d = 0; d < 2; d++) {
+            setting s = {.norm = k & 1, .weighted = k & 2, .strict = 8, .device = devices[d]};
+            one[d] = train(s);
+            for (s.n_replicas = 2; s.n_replicas <= 8; s.n_replicas *= 2) {
+                seen many = train(s);
+                assert_memory_equal(one[d].loss, many.loss, sizeof(many.loss));
+                expect_same(&one[d], &many, 2e-5);
+            }
+        }
+        expect_same(&one[0], &one[1], 2e-4);
+        seen plain = train((setting){.norm = k & 1, .weighted = k & 2, .accumulate = 8});
+        if (!(k & 1)) expect_same(&plain, &one[0], 2e-5); /* else its running statistics are others */
     }
 }
 
@@ -323,6 +349,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_are_those_of_one),
+        cmocka_unit_test(strict_has_the_same_bits),
         cmocka_unit_test(batch_norm_by_share_differs),
         cmocka_unit_test(the_rate_grows_with_their_number),
         cmocka_unit_test(a_stop_is_agreed_on),

@@ -142,7 +142,7 @@ typedef enum stk_shard { STK_SHARED_AUTO, STK_SHARED_NONE, STK_SHARED_OPTIMIZER 
 typedef enum stk_lr_scaling { STK_LR_SCALING_NONE, STK_LR_SCALING_LINEAR, STK_LR_SCALING_SQRT } stk_lr_scaling;
 
 #define STK_MEMORY_FREE (-1.0)
-enum { STK_MOST_REPLICAS = 64 };
+enum { STK_MOST_REPLICAS = 64, STK_MOST_STRICT = 64 };
 
 typedef struct stk_trainer_config {
     const char *device; /* NULL: "cpu" */
@@ -152,10 +152,14 @@ typedef struct stk_trainer_config {
      * norm takes its statistics from a replica's share. 0, 1: none. At most STK_MOST_REPLICAS */
     int n_replicas;
     stk_lr_scaling lr_scaling;
-    bool no_overlap;         /* gradients are not added up while the backward pass goes on */
-    bool narrow_sums;        /* gradients go from replica to replica in bf16; the sums are formed in f32 */
-    stk_outer outer;         /* replicas take local steps, and one together every so many (DiLoCo); every 0: none */
-    bool sync_batch_norm;    /* from the shares of all replicas together, as Peng et al. 2018 have it; slower */
+    bool no_overlap;      /* gradients are not added up while the backward pass goes on */
+    bool narrow_sums;     /* gradients go from replica to replica in bf16; the sums are formed in f32 */
+    stk_outer outer;      /* replicas take local steps, and one together every so many (DiLoCo); every 0: none */
+    bool sync_batch_norm; /* from the shares of all replicas together, as Peng et al. 2018 have it; slower */
+    /* The same bits for any number of replicas that divides it: each batch goes through in that many parts, a power of
+     * two up to 64, and their sums are one binary tree. n_threads is then each replica's, and has to be given. Batch
+     * norm takes its statistics from each part. On the processor only; evaluations agree to rounding. 0: not */
+    int strict;
     stk_shared_state shared; /* with replicas, or in several processes */
     /* The same recipe has the same bits on processors with the same instructions: kernels are chosen by rules for all
      * of them, and not by what is known of this one or measured on it. A device that repeats no bits is refused. */

@@ -193,8 +193,8 @@ static void print_compiled_memory(const stk_compiled_plan *p)
 {
     char a[CLI_TEXT], note[160];
     int64_t most = p->argument_bytes + p->result_bytes + p->scratch_bytes + p->code_bytes;
-    cli_printf("memory  of a step of %" PRId64 " samples on %s%s, as XLA compiled it in %s\n", p->batch,
-               p->n_chips > 1 ? "each " : "one ", p->chip, cli_duration((double)p->compile_ns * 1e-9, a));
+    cli_printf("memory  of a step of %" PRId64 " samples in %s on %s%s, as XLA compiled it in %s\n", p->batch,
+               p->precision, p->n_chips > 1 ? "each " : "one ", p->chip, cli_duration((double)p->compile_ns * 1e-9, a));
     print_bytes("arguments", (size_t)p->argument_bytes, "parameters, the optimiser's state, the batch");
     print_bytes("results", (size_t)p->result_bytes, "that take no argument's memory");
     print_bytes("scratch", (size_t)p->scratch_bytes, "activations, gradients and what else lies in between");
@@ -206,12 +206,12 @@ static void print_compiled_memory(const stk_compiled_plan *p)
 static void print_compiled_speed(const stk_compiled_plan *p)
 {
     char a[CLI_TEXT], b[CLI_TEXT], c[CLI_TEXT], d[CLI_TEXT];
-    double least = p->flops_s > p->bytes_s ? p->flops_s : p->bytes_s;
+    double least = p->arithmetic_s > p->traffic_s ? p->arithmetic_s : p->traffic_s;
     cli_printf("step    %s and %s of memory traffic on each chip, as XLA counts them\n", cli_flops(p->flops, a),
                cli_bytes(p->bytes, b));
     if (least <= 0) return;
     cli_printf("        at least %s by its maker's figures, which %s sets: at most %s samples/s with %d chip%s\n",
-               cli_time(least, a), p->flops_s > p->bytes_s ? "arithmetic in bf16" : "memory",
+               cli_time(least, a), p->arithmetic_s > p->traffic_s ? "arithmetic in bf16" : "memory",
                cli_rate((double)p->batch * p->n_chips / least, b), p->n_chips, p->n_chips == 1 ? "" : "s");
     cli_printf("input   %s a step and chip: the host must feed up to %s/s, and %s/s in all\n",
                cli_bytes((double)p->fed_bytes, a), cli_bytes((double)p->fed_bytes / least, c),
@@ -243,14 +243,15 @@ static void print_compiled_json(const stk_compiled_plan *p)
 {
     printf("{\"chip\": ");
     cli_json_text(stdout, p->chip);
+    printf(", \"precision\": \"%s\"", p->precision);
     printf(", \"n_chips\": %d, \"batch\": %" PRId64 ", \"memory_bytes\": %" PRId64, p->n_chips, p->batch,
            p->memory_bytes);
     printf(", \"argument_bytes\": %" PRId64 ", \"result_bytes\": %" PRId64 ", \"scratch_bytes\": %" PRId64,
            p->argument_bytes, p->result_bytes, p->scratch_bytes);
     printf(", \"code_bytes\": %" PRId64 ", \"fed_bytes\": %" PRId64 ", \"compile_s\": %.3f", p->code_bytes,
            p->fed_bytes, (double)p->compile_ns * 1e-9);
-    printf(", \"flops\": %.0f, \"bytes\": %.0f, \"flops_s\": %.4g, \"bytes_s\": %.4g", p->flops, p->bytes, p->flops_s,
-           p->bytes_s);
+    printf(", \"flops\": %.0f, \"bytes\": %.0f, \"arithmetic_s\": %.4g, \"traffic_s\": %.4g", p->flops, p->bytes, p->arithmetic_s,
+           p->traffic_s);
     printf(", \"n_products\": %" PRId64 ", \"n_f32_products\": %" PRId64 ", \"n_gathers\": %" PRId64
            ", \"n_scatters\": %" PRId64,
            p->n_products, p->n_f32_products, p->n_gathers, p->n_scatters);

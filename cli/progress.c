@@ -177,7 +177,7 @@ static void print_plan(progress *p, const stk_train_event *event)
         cli_printf("        expected %.2fx the time of a step without a limit\n", event->expected_slowdown);
     p->compiles_steps = event->compiles_steps;
     if (event->builds_kernels && !p->terminal)
-        cli_printf(p->compiles_steps ? "the step is compiled for this device\n"
+        cli_printf(p->compiles_steps ? "the step is compiled for this device where no earlier run left it\n"
                                      : "kernels for this device are built where no earlier run left them\n");
     fflush(stdout);
     if (!p->terminal || !event->builds_kernels) return;

@@ -53,7 +53,7 @@ def print_row(r):
         return f"| {r['name']} | {r['at']} | refused: {r['refused'][:300]} |"
     mib = [r[k] / 2**20 for k in ("argument_bytes", "result_bytes", "scratch_bytes")]
     fills = 100 * r["product_flops"] / r["padded_flops"] if r["padded_flops"] else 100
-    least = max(r["flops_s"], r["bytes_s"])
+    least = max(r["arithmetic_s"], r["traffic_s"])
     return (f"| {r['name']} | {r['at']} | {r['batch']} | {mib[0]:,.1f} | {mib[1]:,.1f} | {mib[2]:,.1f} | {r['flops'] / 1e9:,.2f} | "
             f"{r['bytes'] / 1e9:,.2f} | {1e3 * least:,.2f} | {fills:.0f} | {r['compile_s']:,.1f} |")
 

@@ -158,6 +158,7 @@ stk_status stk_run_plan_compiled(stk_run *run, const stk_plan_request *request, 
     STK_TRY(stk_program_analyse(program, &c));
     STK_TRY(stk_program_read_tiles(program, out));
     memcpy(out->chip, c.chip, sizeof(out->chip));
+    out->precision = run->trainer->result.precision;
     out->n_chips = c.n_chips;
     out->memory_bytes = c.memory_bytes;
     out->argument_bytes = c.argument_bytes;
@@ -168,8 +169,8 @@ stk_status stk_run_plan_compiled(stk_run *run, const stk_plan_request *request, 
     out->bytes = c.bytes;
     out->compile_ns = c.compile_ns;
     out->fed_bytes = (int64_t)stk_program_fed_bytes(program);
-    if (c.chip_flops_per_s > 0) out->flops_s = c.flops / c.chip_flops_per_s;
-    if (c.chip_bytes_per_s > 0) out->bytes_s = c.bytes / c.chip_bytes_per_s;
+    if (c.chip_flops_per_s > 0) out->arithmetic_s = c.flops / c.chip_flops_per_s;
+    if (c.chip_bytes_per_s > 0) out->traffic_s = c.bytes / c.chip_bytes_per_s;
 done:
     stk_engine_discard(run->trainer->engine, program);
     return status;

@@ -36,6 +36,14 @@ def says_what_is_wrong():
     env = {name: value for name, value in os.environ.items() if name != "STOKER_PJRT_PATH"}
     done = run("train", "small.yaml", "--device", "pjrt", "--out", "no", env=env)
     check(done.returncode == 1 and "set STOKER_PJRT_PATH" in done.stderr, f"no plug-in is named: {done.stderr!r}")
+    package = "environment/lib/python3.11/site-packages/some_pjrt_cpu"
+    os.makedirs(package)
+    os.symlink(here, f"{package}/pjrt_plugin.so")
+    env["VIRTUAL_ENV"] = os.path.abspath("environment")
+    done = run("train", "small.yaml", "--device", "pjrt", "--out", "no", env=env)
+    check(done.returncode == 1 and "say 'pjrt:some_pjrt_cpu', which" in done.stderr, f"what the environment has: {done.stderr!r}")
+    done = run("train", "small.yaml", "--device", "pjrt:some-pjrt-cpu", "--out", "by-name", "--steps", "2", env=env)
+    check(done.returncode == 0, f"the name by which pip knows it: {done.stderr!r}")
 
 
 def leaves_its_modules():

@@ -113,9 +113,11 @@ static bool is_plain_name(const char *name)
     return *name != '\0';
 }
 
-/* Packages of the active Python environment, as JAX's plug-ins are installed. */
+/* Packages of the active Python environment, as JAX's plug-ins are installed: by their folder's name, or the one that
+ * pip calls them by, with '-' for '_'. */
 static stk_status find_in_environment(const char *name, char *out, size_t size)
 {
+    char folder[256];
     static const char *const patterns[] = {
         "%s/lib/python3*/site-packages/jax_plugins/%s/*.so",
         "%s/lib/python3*/site-packages/%s/*pjrt*.so",
@@ -125,16 +127,56 @@ static stk_status find_in_environment(const char *name, char *out, size_t size)
     char pattern[768];
     if (!is_plain_name(name))
         return stk_fail(STK_NO_DEVICE, "'%.60s' is neither a plug-in's name nor a path, which has a '/'", name);
+    snprintf(folder, sizeof(folder), "%s", name);
+    for (char *p = folder; *p; p++)
+        if (*p == '-') *p = '_';
     for (size_t i = 0; root && *root && i < sizeof(patterns) / sizeof(patterns[0]); i++) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(pattern, sizeof(pattern), patterns[i], root, name);
+        snprintf(pattern, sizeof(pattern), patterns[i], root, folder);
 #pragma GCC diagnostic pop
         if (find_by_pattern(pattern, out, size)) return STK_OK;
     }
     return stk_fail(STK_NO_DEVICE,
                     "no PJRT plug-in '%.60s' among the packages of %s; name the file: 'pjrt:/path/to/plugin.so'", name,
                     root && *root ? root : "an active Python environment (VIRTUAL_ENV is not set)");
+}
+
+/* "'a', 'b'": plug-ins of the active environment; "" where there are none. */
+static void list_in_environment(stk_text *out)
+{
+    static const char *const patterns[] = {"%s/lib/python3*/site-packages/jax_plugins/*/*.so",
+                                           "%s/lib/python3*/site-packages/*/*pjrt*.so"};
+    const char *root = getenv("VIRTUAL_ENV");
+    for (size_t i = 0; root && *root && i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+        char pattern[768];
+        glob_t found;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(pattern, sizeof(pattern), patterns[i], root);
+#pragma GCC diagnostic pop
+        if (glob(pattern, 0, NULL, &found) == 0)
+            for (size_t k = 0; k < found.gl_pathc; k++) {
+                char *file = strrchr(found.gl_pathv[k], '/');
+                *file = '\0';
+                stk_text_add(out, "%s'pjrt:%s'", out->n ? ", " : "", strrchr(found.gl_pathv[k], '/') + 1);
+                *file = '/';
+            }
+        globfree(&found);
+    }
+}
+
+static stk_status fail_nameless(void)
+{
+    stk_text names = {0};
+    list_in_environment(&names);
+    stk_status status =
+        names.n ? stk_fail(STK_NO_DEVICE, "no plug-in is named: say %s, which the active Python environment has, or "
+                                          "'pjrt:/path/to/plugin.so'", stk_text_get(&names))
+                : stk_fail(STK_NO_DEVICE, "no plug-in is named: set STOKER_PJRT_PATH to its file, or say "
+                                          "'pjrt:/path/to/plugin.so' or 'pjrt:NAME'");
+    stk_text_free(&names);
+    return status;
 }
 
 static stk_status find_tpu(char *out, size_t size)
@@ -161,9 +203,7 @@ static stk_status check_tpu(void)
 static stk_status find_path(const char *name, char *out, size_t size)
 {
     const char *own = getenv("STOKER_PJRT_PATH");
-    if (!name && (!own || !*own))
-        return stk_fail(STK_NO_DEVICE, "no plug-in is named: set STOKER_PJRT_PATH to its file, or say "
-                                       "'pjrt:/path/to/plugin.so' or 'pjrt:NAME'");
+    if (!name && (!own || !*own)) return fail_nameless();
     if (name && !strcmp(name, "tpu")) return find_tpu(out, size);
     if (name && !strchr(name, '/')) return find_in_environment(name, out, size);
     snprintf(out, size, "%s", name ? name : own);

@@ -250,8 +250,8 @@ static void print_compiled_json(const stk_compiled_plan *p)
            p->argument_bytes, p->result_bytes, p->scratch_bytes);
     printf(", \"code_bytes\": %" PRId64 ", \"fed_bytes\": %" PRId64 ", \"compile_s\": %.3f", p->code_bytes,
            p->fed_bytes, (double)p->compile_ns * 1e-9);
-    printf(", \"flops\": %.0f, \"bytes\": %.0f, \"arithmetic_s\": %.4g, \"traffic_s\": %.4g", p->flops, p->bytes, p->arithmetic_s,
-           p->traffic_s);
+    printf(", \"flops\": %.0f, \"bytes\": %.0f, \"arithmetic_s\": %.4g, \"traffic_s\": %.4g", p->flops, p->bytes,
+           p->arithmetic_s, p->traffic_s);
     printf(", \"n_products\": %" PRId64 ", \"n_f32_products\": %" PRId64 ", \"n_gathers\": %" PRId64
            ", \"n_scatters\": %" PRId64,
            p->n_products, p->n_f32_products, p->n_gathers, p->n_scatters);

@@ -82,7 +82,8 @@ run on one. `./dev tpu-compile` writes this page from `stoker plan --device tpu:
 chips each is a replica and has its share of the batch, or where that is less than a sample a batch of its own. Samples are those of a chip's step. Arguments are parameters, the optimiser's
 state and the batch; results those that take no argument's memory; scratch is what lies in between. GFLOP and GB (read and written) are the
 compiler's own count for one step, and the least time follows from them and the maker's figures of the chip. Tiles: how full products make tiles of
-8 by 128, by their shapes. Compiled on {cpu}, {os.cpu_count()} cores, which did other things, too.
+8 by 128, by their shapes. All is in the recipe's precision, and in bf16 where it says none; `bench-*` say f32, which takes the compiler longest.
+Recipes without a model are not here. Compiled on {cpu}, {os.cpu_count()} cores, which did other things, too.
 
 | Recipe | Chips | Samples | Arguments, MiB | Results, MiB | Scratch, MiB | GFLOP | GB | At least, ms | Tiles, % | Compiled in, s |
 |---|---|---|---|---|---|---|---|---|---|---|

@@ -172,12 +172,13 @@ struct stk_device {
     stk_measuring measuring; /* its owner sets it, before it has kernels made */
     bool default_kernels;    /* as in the config */
     bool is_gpu;
-    char bus[16];            /* where the chip is, "0000:41:00.0"; "": not told */
-    char absent[48];         /* what it is called, "v5e:2x2", that is not here: programs can be compiled for it, and not
-                                run; no memory is taken, and nothing stays there. "": it is here */
-    char note[256];          /* what people should know, once; "": nothing. The device's owner clears it */
-    size_t most_piece_bytes; /* that one alloc gives out; 0: any */
-    size_t apart_bytes;      /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
+    char bus[16];    /* where the chip is, "0000:41:00.0"; "": not told */
+    char absent[48]; /* what it is called, "v5e:2x2", that is not here: programs can be compiled for it, and not
+                        run; no memory is taken, and nothing stays there. "": it is here */
+    char note[256];  /* what people should know, once; "": nothing. The device's owner clears it */
+    size_t compiled_limit_bytes; /* what a program that is compiled as a whole may take; 0: any. Its owner sets it */
+    size_t most_piece_bytes;     /* that one alloc gives out; 0: any */
+    size_t apart_bytes;          /* between buffers of small programs (passes/plan.h); 0: they lie side by side */
 };
 
 extern const stk_device_class stk_device_class_reference, stk_device_class_cpu, stk_device_class_cuda,

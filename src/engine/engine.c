@@ -57,6 +57,12 @@ void stk_engine_measure(stk_engine *engine, stk_measuring measuring)
         engine->on[i].device->measuring = measuring;
 }
 
+void stk_engine_limit_compiled(stk_engine *engine, size_t bytes)
+{
+    for (int i = 0; i < engine->n_devices; i++)
+        engine->on[i].device->compiled_limit_bytes = bytes;
+}
+
 void stk_engine_print_choices(const stk_engine *engine, stk_text *out)
 {
     if (engine->device->class->print_choices) engine->device->class->print_choices(engine->device, out);

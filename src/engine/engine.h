@@ -37,6 +37,9 @@ int stk_engine_n_devices(const stk_engine *engine);
 void stk_engine_close(stk_engine *engine);
 const stk_device *stk_engine_device(const stk_engine *engine);
 
+/* What a program may take, in bytes, on a device that compiles it as a whole, by its compiler's own account; more is
+ * STK_NO_MEMORY where it is compiled. 0: any. */
+void stk_engine_limit_compiled(stk_engine *engine, size_t bytes);
 /* Whether kernels of the programs that are compiled from now on may be chosen by timing (device.h). */
 void stk_engine_measure(stk_engine *engine, stk_measuring measuring);
 /* What was chosen so, as text, for a run that goes on: appended, or nothing. And taking it: STK_MISMATCH or STK_CORRUPT

@@ -306,6 +306,7 @@ stk_status stk_trainer_open(stk_trainer *trainer)
         return stk_fail(STK_UNSUPPORTED, "'strict' is for the processor: leave out one of it and this device");
     STK_RETURN_IF_ERROR(stk_memory_ask_device(trainer));
     stk_replicas_divide_memory(trainer);
+    stk_engine_limit_compiled(trainer->engine, trainer->config.memory_limit_bytes);
     /* Ranks would disturb each other, and choose apart. */
     bool is_alone = stk_comm_n_ranks(trainer->comm) < 2 && !trainer->config.strict;
     bool may_measure = !trainer->config.deterministic && is_alone;

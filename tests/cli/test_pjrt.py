@@ -74,6 +74,16 @@ def exports_the_step():
     check("no-plugin.so" in done.stderr, f"each chip has its own memory, which fits, and the compiler is what is missing: {done.stderr!r}")
 
 
+def what_does_not_fit_is_refused():
+    with open("large.yaml", "w") as f:
+        f.write("data: {train: {source: {synthetic: {fields: {image: [32, 32, 3]}, classes: 10}}}}\nbatch: 128\noptimizer: adam\nepochs: 1\n"
+                "model: {layers: [{conv2d: {filters: 64, kernel: 3}}, relu, {conv2d: {filters: 64, kernel: 3}}, relu, flatten, {dense: 10}]}\n")
+    for _ in range(2):  # compiled, and found compiled
+        refused(["train", "large.yaml", "--device", "pjrt", "--memory", "150MiB", "--steps", "1", "--out", "no"], 1,
+                "MiB as XLA compiled it", lines=None)
+    refused(["train", "large.yaml", "--set", "strict=2", "--threads", "1", "--device", "pjrt", "--out", "no"], 1, "'strict' is for the processor")
+
+
 def micro_batches_are_a_loop():
     """Their part of the step is in the module once, however many there are; steps that are traced op by op have the same sums."""
     texts = {}
@@ -180,6 +190,7 @@ if __name__ == "__main__":
         leaves_its_modules()
         says_what_is_wrong()
         exports_the_step()
+        what_does_not_fit_is_refused()
         micro_batches_are_a_loop()
         replicas_are_as_one()
         keeps_what_was_compiled()

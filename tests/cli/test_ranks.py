@@ -112,49 +112,21 @@ def threads():
     check(not os.path.exists("no"), "what is refused leaves nothing")
 
 
-def content(folder, step):
-    """Of a checkpoint, byte by byte."""
-    files = []
-    for name in ("model", "optimizer"):
-        with open(f"{folder}/step-{step}/{name}.safetensors", "rb") as f:
-            files.append(f.read())
-    return files
-
-
-def strict():
-    """The same bits for 1, 2, 4 and 8 replicas, with batch norm, dropout and clipping, and where their number changes half-way."""
-    for name, text in (("bert", ""), ("gpt", "precision: bf16\n"), ("resnet", "precision: bf16\n"), ("resnet", "")):
-        with open(f"{name}.yaml") as f:
-            recipe = f.read().replace("sync_batch_norm: true\n", "").replace("checkpoint: {end: false}", "strict: 8")
-        with open("strict.yaml", "w") as f:
-            f.write(recipe.replace("precision: f32\n", text) if text else recipe)
-        for n in (1, 2, 4, 8):
-            shutil.rmtree(f"strict-{n}", ignore_errors=True)
-            accepted(["train", "strict.yaml", "--out", f"strict-{n}", "--replicas", str(n), "--threads", "1", "--steps", "4"])
-            check(len(losses("strict-1")) == 4 and losses("strict-1") == losses(f"strict-{n}"),
-                  f"strict {name} {text!r}: {losses('strict-1')} and with {n} replicas {losses(f'strict-{n}')}")
-            check(content("strict-1", 4) == content(f"strict-{n}", 4), f"strict {name} {text!r}: {n} replicas have the same bits")
-    accepted(["train", "strict.yaml", "--out", "strict-parts", "--replicas", "8", "--threads", "1", "--steps", "2"])
-    accepted(["train", "strict.yaml", "--out", "strict-parts", "--replicas", "2", "--threads", "1", "--steps", "4", "--resume"])
-    check(content("strict-1", 4) == content("strict-parts", 4), "strict: another number of replicas goes on with the same bits")
-    for change, text in ((["--threads", "1", "--replicas", "3"], "8 parts of a batch cannot be shared by 3 replicas"),
-                         (["--replicas", "2"], "give that number as 'threads'"),
-                         (["--threads", "1", "--set", "strict=6"], "6 is not a power of two"),
-                         (["--threads", "1", "--batch", "12"], "strict: a batch of 12 cannot be shared by 8"),
-                         (["--threads", "1", "--set", "accumulate=2"], "leave out micro_batch and accumulate"),
-                         (["--threads", "1", "--set", "sum_precision=bf16"], "leave out sync, sync_batch_norm, sum_precision")):
-        refused(["train", "strict.yaml", "--out", "no", *change], 1, text)
+def write_network(name):
+    """Its data and its recipe."""
+    data, rest = NETWORKS[name]
+    for field, what in data.items():
+        write_array(f"{name}-{field}.npy", what, 40)
+    fields = ", ".join(f"{field}: {name}-{field}.npy" for field in data)
+    with open(f"{name}.yaml", "w") as f:
+        f.write(f"name: {name}\ndata: {{train: {{source: {{npy: {{{fields}}}}}}}}}\nbatch: 8\nepochs: 1\nprecision: f32\n"
+                f"log: {{every: 1 step}}\ncheckpoint: {{end: false}}{rest}")
 
 
 def networks():
     """1, 2 and 4 replicas give one device's losses at the same batch."""
-    for name, (data, rest) in NETWORKS.items():
-        for field, what in data.items():
-            write_array(f"{name}-{field}.npy", what, 40)
-        fields = ", ".join(f"{field}: {name}-{field}.npy" for field in data)
-        with open(f"{name}.yaml", "w") as f:
-            f.write(f"name: {name}\ndata: {{train: {{source: {{npy: {{{fields}}}}}}}}}\nbatch: 8\nepochs: 1\nprecision: f32\n"
-                    f"log: {{every: 1 step}}\ncheckpoint: {{end: false}}{rest}")
+    for name in NETWORKS:
+        write_network(name)
         for n in (1, 2, 4):
             accepted(["train", f"{name}.yaml", "--out", f"{name}-{n}", "--replicas", str(n), "--threads", "2", "--steps", "4"])
             check(len(losses(f"{name}-{n}")) == 4 and same(losses(f"{name}-1"), losses(f"{name}-{n}"), 1e-3),
@@ -200,11 +172,6 @@ def processes(name, launcher):
         code, text = launch(launcher, 4, "synced.yaml", "--out", "hosts", "--threads", "1", STOKER_MPI_SHARED="off", STOKER_MPI_ORDER=order)
         check(code == 0 and same(losses("one"), losses("hosts")), f"{name}, as if on several hosts: {text}")
         check(order == "off" or losses("hosts") == losses("threads-4"), f"{name}: hosts give the bits of threads")
-    folder = f"{name}-strict".replace(" ", "-")
-    for hosts in ({}, {"STOKER_MPI_SHARED": "off"}):
-        shutil.rmtree(folder, ignore_errors=True)
-        code, text = launch(launcher, 4, "strict.yaml", "--out", folder, "--threads", "1", "--steps", "4", **hosts)
-        check(code == 0 and content(folder, 4) == content("strict-1", 4), f"{name}, strict: the bits of one device: {text}")
     # What is wrong is told once, and leaves nothing.
     code, text = launch(launcher, 3, "synced.yaml", "--out", "no")
     check(code not in (0, -15) and text.count("cannot be shared by 3 replicas") == 1, f"{name}: {code} {text}")
@@ -322,7 +289,6 @@ def main():
         f.write(b"no image")
     threads()
     networks()
-    strict()
     misfits()
     no_hosts()
     found = 0

@@ -78,17 +78,17 @@ typedef struct stk_padded_layer {
 
 /* What the compiler makes of a training step, on each chip, and what in it is slow on one. */
 typedef struct stk_compiled_plan {
-    char chip[64];           /* "TPU v5 lite" */
-    const char *precision;   /* "bf16"; a constant */
-    int n_chips;             /* that share a batch: the replicas */
-    int64_t batch;           /* samples of a chip's step */
-    int64_t memory_bytes;    /* of a chip; 0: not known */
-    int64_t argument_bytes;  /* parameters, the optimiser's state, the batch */
-    int64_t result_bytes;    /* results that take no argument's memory */
-    int64_t scratch_bytes;   /* what lies in between */
-    int64_t code_bytes;      /* the program itself */
-    int64_t fed_bytes;       /* that the host gives to a step of a chip */
-    double flops, bytes;     /* of a step, as the compiler counts them; 0: not told */
+    char chip[64];                  /* "TPU v5 lite" */
+    const char *precision;          /* "bf16"; a constant */
+    int n_chips;                    /* that share a batch: the replicas */
+    int64_t batch;                  /* samples of a chip's step */
+    int64_t memory_bytes;           /* of a chip; 0: not known */
+    int64_t argument_bytes;         /* parameters, the optimiser's state, the batch */
+    int64_t result_bytes;           /* results that take no argument's memory */
+    int64_t scratch_bytes;          /* what lies in between */
+    int64_t code_bytes;             /* the program itself */
+    int64_t fed_bytes;              /* that the host gives to a step of a chip */
+    double flops, bytes;            /* of a step, as the compiler counts them; 0: not told */
     double arithmetic_s, traffic_s; /* what those take at least, by the maker's figures; 0: not known */
     int64_t compile_ns;
     int64_t n_products, n_f32_products, n_gathers, n_scatters;

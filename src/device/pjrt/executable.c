@@ -69,6 +69,29 @@ static pjrt_executable *load(pjrt_device *device, const char *name)
     return damaged ? NULL : args.executable;
 }
 
+/* By XLA's own account, which a plug-in need not give. */
+static stk_status check_room(const pjrt_device *device, pjrt_executable *executable)
+{
+    const pjrt_plugin *plugin = device->plugin;
+    pjrt_get_unloaded_args get = {.head = {sizeof(get), NULL}, .executable = executable};
+    if (!device->base.compiled_limit_bytes) return STK_OK;
+    pjrt_call_quietly(plugin, PJRT_EXECUTABLE_GET_UNLOADED, &get);
+    if (!get.unloaded) return STK_OK;
+    pjrt_unloaded_memory_args m = {.head = {sizeof(m), NULL}, .executable = get.unloaded};
+    pjrt_unloaded_args destroy = {.head = {sizeof(destroy), NULL}, .executable = get.unloaded};
+    pjrt_call_quietly(plugin, PJRT_UNLOADED_MEMORY, &m);
+    pjrt_call_quietly(plugin, PJRT_UNLOADED_DESTROY, &destroy);
+    int64_t all = m.arguments + m.results - m.alias + m.scratch + m.code;
+    if (all <= (int64_t)device->base.compiled_limit_bytes) return STK_OK;
+    return stk_fail(
+        STK_NO_MEMORY,
+        "the step needs %.1f MiB as XLA compiled it (%.1f for parameters, the optimiser's state and the batch, "
+        "%.1f for what lies in between), the limit is %.1f MiB; make the batch smaller, the model smaller or "
+        "the limit larger",
+        (double)all / 1048576, (double)m.arguments / 1048576, (double)m.scratch / 1048576,
+        (double)device->base.compiled_limit_bytes / 1048576);
+}
+
 /* A plug-in need not be able to. */
 static void keep(pjrt_device *device, pjrt_executable *executable, const char *name)
 {
@@ -88,6 +111,12 @@ static void keep(pjrt_device *device, pjrt_executable *executable, const char *n
 }
 
 /* --- compiling --- */
+
+static void destroy(const pjrt_device *device, pjrt_executable *executable)
+{
+    pjrt_executable_args args = {.head = {sizeof(args), NULL}, .executable = executable};
+    pjrt_call_quietly(device->plugin, PJRT_EXECUTABLE_DESTROY, &args);
+}
 
 static stk_status compile(const pjrt_plugin *plugin, const stk_text *text, const stk_text *options,
                           pjrt_executable **out)
@@ -135,11 +164,14 @@ static stk_status make_executable(pjrt_device *device, const stk_comm *comm, con
     STK_TRY(stk_text_status(&chip));
     name_executable(device->plugin, stk_text_get(&chip), text, &options, name);
     *out = pjrt_is_of_hosts(comm) ? NULL : load(device, name);
-    if (*out) goto done;
-    int64_t start_ns = stk_clock_ns();
-    STK_TRY(compile(device->plugin, text, &options, out));
-    if (stk_clock_ns() - start_ns >= LEAST_KEPT_NS && !pjrt_is_of_hosts(comm)) keep(device, *out, name);
+    if (!*out) {
+        int64_t start_ns = stk_clock_ns();
+        STK_TRY(compile(device->plugin, text, &options, out));
+        if (stk_clock_ns() - start_ns >= LEAST_KEPT_NS && !pjrt_is_of_hosts(comm)) keep(device, *out, name);
+    }
+    STK_TRY(check_room(device, *out));
 done:
+    if (status != STK_OK && *out) destroy(device, *out);
     free(id);
     stk_text_free(&options);
     stk_text_free(&chip);
@@ -162,8 +194,7 @@ static void dump(const stk_text *text)
 
 static void free_compiled(pjrt_device *device, pjrt_compiled *compiled)
 {
-    pjrt_executable_args args = {.head = {sizeof(args), NULL}, .executable = compiled->executable};
-    if (compiled->executable) pjrt_call_quietly(device->plugin, PJRT_EXECUTABLE_DESTROY, &args);
+    if (compiled->executable) destroy(device, compiled->executable);
     free(compiled->text);
     free(compiled);
 }

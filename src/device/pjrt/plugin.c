@@ -170,11 +170,13 @@ static stk_status fail_nameless(void)
 {
     stk_text names = {0};
     list_in_environment(&names);
-    stk_status status =
-        names.n ? stk_fail(STK_NO_DEVICE, "no plug-in is named: say %s, which the active Python environment has, or "
-                                          "'pjrt:/path/to/plugin.so'", stk_text_get(&names))
-                : stk_fail(STK_NO_DEVICE, "no plug-in is named: set STOKER_PJRT_PATH to its file, or say "
-                                          "'pjrt:/path/to/plugin.so' or 'pjrt:NAME'");
+    stk_status status = names.n
+                            ? stk_fail(STK_NO_DEVICE,
+                                       "no plug-in is named: say %s, which the active Python environment has, or "
+                                       "'pjrt:/path/to/plugin.so'",
+                                       stk_text_get(&names))
+                            : stk_fail(STK_NO_DEVICE, "no plug-in is named: set STOKER_PJRT_PATH to its file, or say "
+                                                      "'pjrt:/path/to/plugin.so' or 'pjrt:NAME'");
     stk_text_free(&names);
     return status;
 }

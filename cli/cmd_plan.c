@@ -150,51 +150,18 @@ static void print_others(stk_run *run, int64_t batch)
     }
 }
 
-/* --- JSON --- */
-
-static void print_json(const stk_memory_plan *p, const stk_device_speed *speed)
-{
-    printf("{\"compute\": \"%s\", \"tf32\": %s, ", stk_dtype_name(p->compute), p->tf32 ? "true" : "false");
-    printf("\"batch\": %" PRId64 ", \"micro_batch\": %" PRId64 ", \"n_micro\": %" PRId64, p->batch, p->micro_batch,
-           p->n_micro);
-    printf(", \"n_replicas\": %d, \"n_sums\": %d, \"sum_bytes\": %zu", p->n_replicas, p->n_sums, p->sum_bytes);
-    printf(", \"n_trainable\": %" PRId64 ", \"n_frozen\": %" PRId64, p->n_trainable, p->n_frozen);
-    printf(", \"trainable_bytes\": %zu, \"frozen_bytes\": %zu, \"optimizer_bytes\": %zu", p->trainable_bytes,
-           p->frozen_bytes, p->optimizer_bytes);
-    printf(", \"packed_bytes\": %zu, \"spread_bytes\": %zu", p->packed_bytes, p->spread_bytes);
-    printf(", \"gradient_bytes\": %zu, \"activation_bytes\": %zu, \"backward_bytes\": %zu", p->gradient_bytes,
-           p->activation_bytes, p->backward_bytes);
-    printf(", \"workspace_bytes\": %zu, \"unused_bytes\": %zu, \"arena_bytes\": %zu", p->workspace_bytes,
-           p->unused_bytes, p->arena_bytes);
-    printf(", \"program_bytes\": %zu, \"pipeline_bytes\": %zu", p->program_bytes, p->pipeline_bytes);
-    printf(", \"lower_bound_bytes\": %zu, \"peak_bytes\": %zu", p->lower_bound_bytes, p->peak_bytes);
-    printf(", \"checkpoint_copy_bytes\": %zu", p->checkpoint_copy_bytes);
-    printf(", \"n_kept\": %" PRId64 ", \"n_recomputed\": %" PRId64 ", \"slowdown\": ", p->n_kept, p->n_recomputed);
-    cli_json_number(stdout, p->slowdown);
-    printf(", \"n_fewest\": %" PRId64 ", \"fewest_slowdown\": ", p->n_fewest);
-    cli_json_number(stdout, p->fewest_slowdown);
-    printf(", \"n_groups\": %d", p->n_groups);
-    printf(", \"flops\": %.0f, \"recompute_flops\": %.0f, \"bytes\": %.0f", p->flops, p->recompute_flops, p->bytes);
-    printf(", \"flops_per_s\": %.4g, \"bytes_per_s\": %.4g, \"limit_s\": %.4g, \"expected_s\": %.4g",
-           speed->flops_per_s, speed->bytes_per_s, p->flops / speed->flops_per_s, p->expected_s);
-    printf(", \"is_compiled\": %s", p->is_compiled ? "true" : "false");
-    printf(", \"layers\": [");
-    for (int i = 0; i < p->n_layers; i++) {
-        printf("%s{\"name\": ", i ? ", " : "");
-        cli_json_text(stdout, p->layer[i].name);
-        printf(", \"bytes\": %zu}", p->layer[i].bytes);
-    }
-    printf("]}\n");
-}
-
-/* --- for chips that are not here --- */
+/* --- of a compiled step --- */
 
 static void print_compiled_memory(const stk_compiled_plan *p)
 {
     char a[CLI_TEXT], note[160];
     int64_t most = p->argument_bytes + p->result_bytes + p->scratch_bytes + p->code_bytes;
-    cli_printf("memory  of a step of %" PRId64 " samples in %s on %s%s, as XLA compiled it in %s\n", p->batch,
-               p->precision, p->n_chips > 1 ? "each " : "one ", p->chip, cli_duration((double)p->compile_ns * 1e-9, a));
+    cli_printf("memory  of a step of %" PRId64 " samples in %s on %s%s, as XLA compiled it", p->batch, p->precision,
+               p->n_chips > 1 ? "each " : "one ", p->chip);
+    if (p->compile_ns > 0)
+        cli_printf(" in %s\n", cli_duration((double)p->compile_ns * 1e-9, a));
+    else
+        cli_printf(" in an earlier run\n");
     print_bytes("arguments", (size_t)p->argument_bytes, "parameters, the optimiser's state, the batch");
     print_bytes("results", (size_t)p->result_bytes, "that take no argument's memory");
     print_bytes("scratch", (size_t)p->scratch_bytes, "activations, gradients and what else lies in between");
@@ -261,8 +228,51 @@ static void print_compiled_json(const stk_compiled_plan *p)
         cli_json_text(stdout, p->padded[i].name);
         printf(", \"lost_flops\": %.0f}", p->padded[i].lost_flops);
     }
-    printf("]}\n");
+    printf("]}");
 }
+
+/* compiled: NULL, the device compiles no steps as a whole. */
+static void print_json(const stk_memory_plan *p, const stk_device_speed *speed, const stk_compiled_plan *compiled)
+{
+    printf("{\"compute\": \"%s\", \"tf32\": %s, ", stk_dtype_name(p->compute), p->tf32 ? "true" : "false");
+    printf("\"batch\": %" PRId64 ", \"micro_batch\": %" PRId64 ", \"n_micro\": %" PRId64, p->batch, p->micro_batch,
+           p->n_micro);
+    printf(", \"n_replicas\": %d, \"n_sums\": %d, \"sum_bytes\": %zu", p->n_replicas, p->n_sums, p->sum_bytes);
+    printf(", \"n_trainable\": %" PRId64 ", \"n_frozen\": %" PRId64, p->n_trainable, p->n_frozen);
+    printf(", \"trainable_bytes\": %zu, \"frozen_bytes\": %zu, \"optimizer_bytes\": %zu", p->trainable_bytes,
+           p->frozen_bytes, p->optimizer_bytes);
+    printf(", \"packed_bytes\": %zu, \"spread_bytes\": %zu", p->packed_bytes, p->spread_bytes);
+    printf(", \"gradient_bytes\": %zu, \"activation_bytes\": %zu, \"backward_bytes\": %zu", p->gradient_bytes,
+           p->activation_bytes, p->backward_bytes);
+    printf(", \"workspace_bytes\": %zu, \"unused_bytes\": %zu, \"arena_bytes\": %zu", p->workspace_bytes,
+           p->unused_bytes, p->arena_bytes);
+    printf(", \"program_bytes\": %zu, \"pipeline_bytes\": %zu", p->program_bytes, p->pipeline_bytes);
+    printf(", \"lower_bound_bytes\": %zu, \"peak_bytes\": %zu", p->lower_bound_bytes, p->peak_bytes);
+    printf(", \"checkpoint_copy_bytes\": %zu", p->checkpoint_copy_bytes);
+    printf(", \"n_kept\": %" PRId64 ", \"n_recomputed\": %" PRId64 ", \"slowdown\": ", p->n_kept, p->n_recomputed);
+    cli_json_number(stdout, p->slowdown);
+    printf(", \"n_fewest\": %" PRId64 ", \"fewest_slowdown\": ", p->n_fewest);
+    cli_json_number(stdout, p->fewest_slowdown);
+    printf(", \"n_groups\": %d", p->n_groups);
+    printf(", \"flops\": %.0f, \"recompute_flops\": %.0f, \"bytes\": %.0f", p->flops, p->recompute_flops, p->bytes);
+    printf(", \"flops_per_s\": %.4g, \"bytes_per_s\": %.4g, \"limit_s\": %.4g, \"expected_s\": %.4g",
+           speed->flops_per_s, speed->bytes_per_s, p->flops / speed->flops_per_s, p->expected_s);
+    printf(", \"is_compiled\": %s", p->is_compiled ? "true" : "false");
+    printf(", \"layers\": [");
+    for (int i = 0; i < p->n_layers; i++) {
+        printf("%s{\"name\": ", i ? ", " : "");
+        cli_json_text(stdout, p->layer[i].name);
+        printf(", \"bytes\": %zu}", p->layer[i].bytes);
+    }
+    printf("]");
+    if (compiled) {
+        printf(", \"compiled\": ");
+        print_compiled_json(compiled);
+    }
+    printf("}\n");
+}
+
+/* --- */
 
 static int plan_ahead(stk_run *run, bool json)
 {
@@ -271,6 +281,7 @@ static int plan_ahead(stk_run *run, bool json)
     if (stk_run_plan_compiled(run, &request, &p) != STK_OK) return cli_fail();
     if (json) {
         print_compiled_json(&p);
+        printf("\n");
     } else {
         print_compiled_memory(&p);
         print_compiled_speed(&p);
@@ -279,11 +290,24 @@ static int plan_ahead(stk_run *run, bool json)
     return CLI_OK;
 }
 
+/* compiled: NULL, the device compiles no steps as a whole. */
+static void print_plan(stk_run *run, stk_memory_plan *p, const stk_device_speed *speed,
+                       const stk_compiled_plan *compiled)
+{
+    print_memory(p);
+    if (compiled) print_compiled_memory(compiled);
+    print_speed(p, speed);
+    print_sums(p);
+    print_layers(p);
+    print_others(run, p->batch * p->n_replicas);
+}
+
 static int plan(const char *recipe, const stk_run_options *run_options, bool json)
 {
     stk_run *run;
     stk_device_speed speed;
     stk_memory_plan p;
+    stk_compiled_plan compiled;
     stk_plan_request request = {.speed = &speed, .dump = true};
     if (stk_run_open(recipe, run_options, &run) != STK_OK) return cli_fail();
     int code = CLI_OK;
@@ -294,15 +318,12 @@ static int plan(const char *recipe, const stk_run_options *run_options, bool jso
         code = plan_ahead(run, json);
     } else if (stk_run_measure(run, &speed) != STK_OK || stk_run_plan(run, &request, &p) != STK_OK) {
         code = cli_fail();
-    } else if (json) {
-        print_json(&p, &speed);
-        stk_memory_plan_free(&p);
     } else {
-        print_memory(&p);
-        print_speed(&p, &speed);
-        print_sums(&p);
-        print_layers(&p);
-        print_others(run, p.batch * p.n_replicas);
+        code = p.is_compiled && stk_run_plan_compiled(run, &request, &compiled) != STK_OK ? cli_fail() : CLI_OK;
+        if (code == CLI_OK && json)
+            print_json(&p, &speed, p.is_compiled ? &compiled : NULL);
+        else if (code == CLI_OK)
+            print_plan(run, &p, &speed, p.is_compiled ? &compiled : NULL);
         stk_memory_plan_free(&p);
     }
     stk_run_close(run);

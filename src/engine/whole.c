@@ -15,9 +15,8 @@ static stk_status get_capture(stk_program *program, stk_capture **out)
 {
     const stk_device *device = program->engine->device;
     *out = NULL;
-    if (!device->class->queues->print || !device->absent[0])
-        return stk_fail(STK_UNSUPPORTED, "the device '%s' takes no whole programs of chips that are not here",
-                        device->class->name);
+    if (!device->class->queues->print || !device->class->queues->analyse)
+        return stk_fail(STK_UNSUPPORTED, "the device '%s' compiles no whole programs", device->class->name);
     STK_RETURN_IF_ERROR(stk_program_prepare(program));
     *out = program->capture[0];
     return STK_OK;

@@ -133,8 +133,8 @@ stk_status stk_run_compile_ahead(stk_run *run, const stk_plan_request *request, 
     STK_RETURN_IF_ERROR(set_precision(trainer, request->precision));
     STK_RETURN_IF_ERROR(open_trainer(trainer));
     const stk_device *device = stk_engine_device(trainer->engine);
-    if (!device->absent[0])
-        return stk_fail(STK_UNSUPPORTED, "the device '%s' is here: its plan needs no compiler", device->class->name);
+    if (!device->class->compiles_steps)
+        return stk_fail(STK_UNSUPPORTED, "the device '%s' compiles no whole steps", device->class->name);
     int n_replicas = stk_comm_n_ranks(trainer->comm);
     *batch = request->batch > 0 ? request->batch : run->recipe->batch;
     if (*batch % n_replicas != 0)

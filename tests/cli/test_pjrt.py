@@ -81,6 +81,11 @@ def what_does_not_fit_is_refused():
     for _ in range(2):  # compiled, and found compiled
         refused(["train", "large.yaml", "--device", "pjrt", "--memory", "150MiB", "--steps", "1", "--out", "no"], 1,
                 "MiB as XLA compiled it", lines=None)
+    compiled = json.loads(accepted(["plan", "large.yaml", "--device", "pjrt", "--json"]).stdout)["compiled"]
+    weights = 4 * (64 * 9 * (3 + 64) + 2 * 64 + 65536 * 10 + 10)
+    taken = compiled["argument_bytes"] - 3 * weights - compiled["fed_bytes"]
+    check(compiled["n_chips"] == 1 and 0 <= taken < 1000 and compiled["scratch_bytes"] > 128 * 32 * 32 * 64 * 4, f"the plan has XLA's account: {compiled}")
+    refused(["plan", "large.yaml", "--device", "pjrt", "--memory", "150MiB"], 1, "MiB as XLA compiled it")
     refused(["train", "large.yaml", "--set", "strict=2", "--threads", "1", "--device", "pjrt", "--out", "no"], 1, "'strict' is for the processor")
 
 

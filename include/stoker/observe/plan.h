@@ -98,8 +98,8 @@ typedef struct stk_compiled_plan {
 } stk_compiled_plan;
 /* Whether the run's device is not here, so that its step can be compiled and not run. */
 STK_API stk_status stk_run_is_ahead(stk_run *run, bool *out);
-/* Compiles the step, which may take minutes. STK_UNSUPPORTED: the device is here. STK_NO_MEMORY: the compiler found no
- * room; the text is its own. */
+/* Compiles the step, which may take minutes, also for a device that is here. STK_UNSUPPORTED: it compiles no steps as a
+ * whole. STK_NO_MEMORY: the compiler found no room, whose text it is then, or it is more than the limit. */
 STK_API stk_status stk_run_plan_compiled(stk_run *run, const stk_plan_request *request, stk_compiled_plan *out);
 
 #ifdef __cplusplus

@@ -142,7 +142,7 @@ typedef enum stk_shard { STK_SHARED_AUTO, STK_SHARED_NONE, STK_SHARED_OPTIMIZER 
 typedef enum stk_lr_scaling { STK_LR_SCALING_NONE, STK_LR_SCALING_LINEAR, STK_LR_SCALING_SQRT } stk_lr_scaling;
 
 #define STK_MEMORY_FREE (-1.0)
-enum { STK_MOST_REPLICAS = 64, STK_MOST_STRICT = 64 };
+enum { STK_MOST_REPLICAS = 256, STK_MOST_STRICT = 64 };
 
 typedef struct stk_trainer_config {
     const char *device; /* NULL: "cpu" */

@@ -349,8 +349,14 @@ static void count_turns(const stk_capture *c, stk_compiled_program *out)
 stk_status pjrt_analyse(stk_capture *c, stk_compiled_program *out)
 {
     stk_text text = {0};
-    stk_status status = pjrt_print(c, NULL, 0, &text);
-    if (status == STK_OK) status = pjrt_compile_ahead(c->device, stk_comm_n_ranks(c->comm), &text, out);
+    stk_status status;
+    if (c->compiled) {
+        status = pjrt_analyse_compiled(c->device, c->compiled, out);
+        out->n_chips = stk_comm_n_ranks(c->comm);
+    } else {
+        status = pjrt_print(c, NULL, 0, &text);
+        if (status == STK_OK) status = pjrt_compile_ahead(c->device, stk_comm_n_ranks(c->comm), &text, out);
+    }
     if (status == STK_OK && c->body.n_turns > 0) count_turns(c, out);
     stk_text_free(&text);
     return status;

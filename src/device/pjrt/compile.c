@@ -124,8 +124,7 @@ static bool is_named(const pjrt_named_value *value, const char *name)
            value->type == PJRT_VALUE_FLOAT;
 }
 
-/* Costs are left out where the compiler does not tell them. */
-static stk_status analyse(const pjrt_plugin *compiler, pjrt_unloaded *executable, stk_compiled_program *out)
+stk_status pjrt_analyse_executable(const pjrt_plugin *compiler, pjrt_unloaded *executable, stk_compiled_program *out)
 {
     pjrt_unloaded_memory_args memory = {.head = {sizeof(memory), NULL}, .executable = executable};
     pjrt_cost_args cost = {.head = {sizeof(cost), NULL}, .executable = executable};
@@ -163,7 +162,7 @@ static stk_status compile_for(const pjrt_plugin *compiler, pjrt_topology *topolo
     int64_t start_ns = stk_clock_ns();
     STK_TRY(pjrt_call(compiler, PJRT_COMPILE, &args, "compiling a program"));
     out->compile_ns = stk_clock_ns() - start_ns;
-    status = analyse(compiler, args.executable, out);
+    status = pjrt_analyse_executable(compiler, args.executable, out);
     pjrt_unloaded_args destroy = {.head = {sizeof(destroy), NULL}, .executable = args.executable};
     pjrt_call_quietly(compiler, PJRT_UNLOADED_DESTROY, &destroy);
 done:

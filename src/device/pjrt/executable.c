@@ -69,27 +69,39 @@ static pjrt_executable *load(pjrt_device *device, const char *name)
     return damaged ? NULL : args.executable;
 }
 
-/* By XLA's own account, which a plug-in need not give. */
-static stk_status check_room(const pjrt_device *device, pjrt_executable *executable)
+stk_status pjrt_analyse_compiled(const pjrt_device *device, const pjrt_compiled *compiled, stk_compiled_program *out)
 {
     const pjrt_plugin *plugin = device->plugin;
-    pjrt_get_unloaded_args get = {.head = {sizeof(get), NULL}, .executable = executable};
-    if (!device->base.compiled_limit_bytes) return STK_OK;
-    pjrt_call_quietly(plugin, PJRT_EXECUTABLE_GET_UNLOADED, &get);
-    if (!get.unloaded) return STK_OK;
-    pjrt_unloaded_memory_args m = {.head = {sizeof(m), NULL}, .executable = get.unloaded};
+    pjrt_get_unloaded_args get = {.head = {sizeof(get), NULL}, .executable = compiled->executable};
+    stk_device_memory memory;
+    stk_text chip = {0};
+    *out = (stk_compiled_program){.n_chips = 1, .compile_ns = compiled->compile_ns};
+    STK_RETURN_IF_ERROR(pjrt_call(plugin, PJRT_EXECUTABLE_GET_UNLOADED, &get, "asking for a program's memory"));
+    stk_status status = pjrt_analyse_executable(plugin, get.unloaded, out);
     pjrt_unloaded_args destroy = {.head = {sizeof(destroy), NULL}, .executable = get.unloaded};
-    pjrt_call_quietly(plugin, PJRT_UNLOADED_MEMORY, &m);
     pjrt_call_quietly(plugin, PJRT_UNLOADED_DESTROY, &destroy);
-    int64_t all = m.arguments + m.results - m.alias + m.scratch + m.code;
-    if (all <= (int64_t)device->base.compiled_limit_bytes) return STK_OK;
+    stk_device_add_chip(&device->base, &chip);
+    snprintf(out->chip, sizeof(out->chip), "%s", stk_text_get(&chip));
+    stk_text_free(&chip);
+    if (stk_device_get_memory(&device->base, &memory) == STK_OK) out->memory_bytes = (int64_t)memory.total;
+    return status;
+}
+
+/* By XLA's own account, which a plug-in need not give. */
+static stk_status check_room(const pjrt_device *device, const pjrt_compiled *compiled)
+{
+    stk_compiled_program p;
+    int64_t most = (int64_t)device->base.compiled_limit_bytes;
+    if (!most || pjrt_analyse_compiled(device, compiled, &p) != STK_OK) return STK_OK;
+    int64_t all = p.argument_bytes + p.result_bytes + p.scratch_bytes + p.code_bytes;
+    if (all <= most) return STK_OK;
     return stk_fail(
         STK_NO_MEMORY,
         "the step needs %.1f MiB as XLA compiled it (%.1f for parameters, the optimiser's state and the batch, "
         "%.1f for what lies in between), the limit is %.1f MiB; make the batch smaller, the model smaller or "
         "the limit larger",
-        (double)all / 1048576, (double)m.arguments / 1048576, (double)m.scratch / 1048576,
-        (double)device->base.compiled_limit_bytes / 1048576);
+        (double)all / 1048576, (double)p.argument_bytes / 1048576, (double)p.scratch_bytes / 1048576,
+        (double)most / 1048576);
 }
 
 /* A plug-in need not be able to. */
@@ -111,12 +123,6 @@ static void keep(pjrt_device *device, pjrt_executable *executable, const char *n
 }
 
 /* --- compiling --- */
-
-static void destroy(const pjrt_device *device, pjrt_executable *executable)
-{
-    pjrt_executable_args args = {.head = {sizeof(args), NULL}, .executable = executable};
-    pjrt_call_quietly(device->plugin, PJRT_EXECUTABLE_DESTROY, &args);
-}
 
 static stk_status compile(const pjrt_plugin *plugin, const stk_text *text, const stk_text *options,
                           pjrt_executable **out)
@@ -150,7 +156,7 @@ static stk_status list_chips(const pjrt_device *device, const stk_comm *comm, in
 
 /* Processes may compile together, so that none of them may find what the others have to compile: nothing is kept. */
 static stk_status make_executable(pjrt_device *device, const stk_comm *comm, const stk_text *text,
-                                  pjrt_executable **out)
+                                  pjrt_compiled *compiled)
 {
     int n = stk_comm_n_ranks(comm), *id = calloc((size_t)n, sizeof(*id));
     char name[48];
@@ -163,15 +169,15 @@ static stk_status make_executable(pjrt_device *device, const stk_comm *comm, con
     STK_TRY(stk_text_status(&options));
     STK_TRY(stk_text_status(&chip));
     name_executable(device->plugin, stk_text_get(&chip), text, &options, name);
-    *out = pjrt_is_of_hosts(comm) ? NULL : load(device, name);
-    if (!*out) {
+    if (!pjrt_is_of_hosts(comm)) compiled->executable = load(device, name);
+    if (!compiled->executable) {
         int64_t start_ns = stk_clock_ns();
-        STK_TRY(compile(device->plugin, text, &options, out));
-        if (stk_clock_ns() - start_ns >= LEAST_KEPT_NS && !pjrt_is_of_hosts(comm)) keep(device, *out, name);
+        STK_TRY(compile(device->plugin, text, &options, &compiled->executable));
+        compiled->compile_ns = stk_clock_ns() - start_ns;
+        if (compiled->compile_ns >= LEAST_KEPT_NS && !pjrt_is_of_hosts(comm)) keep(device, compiled->executable, name);
     }
-    STK_TRY(check_room(device, *out));
+    STK_TRY(check_room(device, compiled));
 done:
-    if (status != STK_OK && *out) destroy(device, *out);
     free(id);
     stk_text_free(&options);
     stk_text_free(&chip);
@@ -194,7 +200,8 @@ static void dump(const stk_text *text)
 
 static void free_compiled(pjrt_device *device, pjrt_compiled *compiled)
 {
-    if (compiled->executable) destroy(device, compiled->executable);
+    pjrt_executable_args args = {.head = {sizeof(args), NULL}, .executable = compiled->executable};
+    if (compiled->executable) pjrt_call_quietly(device->plugin, PJRT_EXECUTABLE_DESTROY, &args);
     free(compiled->text);
     free(compiled);
 }
@@ -234,10 +241,10 @@ stk_status pjrt_get_compiled(pjrt_device *device, const stk_comm *comm, stk_text
         }
     dump(text);
     pjrt_compiled *compiled = calloc(1, sizeof(*compiled));
-    stk_status status =
-        compiled ? make_executable(device, comm, text, &compiled->executable) : stk_fail_memory(sizeof(*compiled));
+    if (!compiled) return stk_fail_memory(sizeof(*compiled));
+    stk_status status = make_executable(device, comm, text, compiled);
     if (status != STK_OK) {
-        free(compiled);
+        free_compiled(device, compiled);
         return status;
     }
     compiled->text = text->data;

@@ -97,6 +97,7 @@ typedef struct pjrt_block {
 typedef struct pjrt_compiled {
     char *text;
     pjrt_executable *executable;
+    int64_t compile_ns; /* 0: it was found */
     int n_users;
     struct pjrt_compiled *next;
 } pjrt_compiled;
@@ -230,6 +231,11 @@ void pjrt_print_options(const pjrt_plugin *plugin, const int *chip_id, int n, st
 pjrt_program pjrt_make_program(const stk_text *text);
 
 /* Compiles the text of a module for an absent device, on n of its chips. */
+/* What the compiler says of an executable's memory and costs, on one chip; costs are left out where it does not tell.
+ */
+stk_status pjrt_analyse_executable(const pjrt_plugin *compiler, pjrt_unloaded *executable, stk_compiled_program *out);
+/* The same of what was compiled for a device that is here. */
+stk_status pjrt_analyse_compiled(const pjrt_device *device, const pjrt_compiled *compiled, stk_compiled_program *out);
 stk_status pjrt_compile_ahead(const pjrt_device *device, int n_replicas, const stk_text *module,
                               stk_compiled_program *out);
 

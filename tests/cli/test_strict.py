@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""strict: checkpoints of 1, 2, 4 and 8 replicas, and of processes of Open MPI and MPICH, are the same byte by byte.
+"""strict: checkpoints of 1, 2 and 8 replicas, and of four processes of Open MPI and MPICH, are the same byte by byte.
 
 usage: test_strict.py STOKER WORK_FOLDER
 """
@@ -19,14 +19,14 @@ def content(folder, step):
 
 
 def strict():
-    """The same bits for 1, 2, 4 and 8 replicas, with batch norm, dropout and clipping, and where their number changes half-way."""
-    for name, text in (("gpt", ""), ("resnet", "precision: bf16\n"), ("bert", "")):
+    """The same bits for 1, 2 and 8 replicas, with batch norm, dropout and clipping, and where their number changes half-way."""
+    for name, text in (("resnet", "precision: bf16\n"), ("bert", "")):
         write_network(name)
         with open(f"{name}.yaml") as f:
             recipe = f.read().replace("sync_batch_norm: true\n", "").replace("checkpoint: {end: false}", "strict: 8")
         with open("strict.yaml", "w") as f:
             f.write(recipe.replace("precision: f32\n", text) if text else recipe)
-        for n in (1, 2, 4, 8):
+        for n in (1, 2, 8):
             shutil.rmtree(f"strict-{n}", ignore_errors=True)
             accepted(["train", "strict.yaml", "--out", f"strict-{n}", "--replicas", str(n), "--threads", "1", "--steps", "4"])
             check(len(losses("strict-1")) == 4 and losses("strict-1") == losses(f"strict-{n}"),

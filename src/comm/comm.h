@@ -62,6 +62,7 @@ struct stk_comm {
     const stk_comm_class *class;
     int rank, n_ranks;
     int n_here;            /* ranks on this rank's host */
+    bool any_order;        /* sums over several hosts are in MPI's order, as it was asked for */
     const char *note;      /* what people should know, once; NULL: nothing */
     int timeout_ms;        /* for those who wait within a step; 0: as long as it takes. The owner sets it */
     struct stk_beat *beat; /* stk_comm_set_beat: elastic/beat.h */

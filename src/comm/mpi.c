@@ -46,8 +46,7 @@ typedef struct mpi_comm {
     size_t room_bytes;
     stk_mpi_handle news_request; /* without shared memory: for another rank's failure; NULL: none is awaited */
     char news[NEWS_BYTES], own_news[NEWS_BYTES], note[NOTE_BYTES];
-    bool in_order; /* all sums are in the order of the ranks; on one host they are in any case */
-    bool is_told;  /* of this rank's failure the others */
+    bool is_told; /* of this rank's failure the others */
 } mpi_comm;
 
 static stk_status check(int code, const char *what)
@@ -245,7 +244,7 @@ static stk_status sum_in_order(mpi_comm *c, const stk_comm_call *call, int timeo
 static bool goes_in_order(const mpi_comm *c, const stk_comm_call *call)
 {
     bool sums = call->kind == STK_COLLECTIVE_all_reduce || call->kind == STK_COLLECTIVE_reduce_scatter;
-    return sums && c->base.n_ranks <= STK_MOST_IN_ORDER && (c->in_order || call->dtype == STK_BF16);
+    return sums && c->base.n_ranks <= STK_MOST_IN_ORDER && (!c->base.any_order || call->dtype == STK_BF16);
 }
 
 static stk_status run_by_mpi(mpi_comm *c, const stk_comm_call *call, int timeout_ms)
@@ -469,7 +468,7 @@ static stk_status open_all(mpi_comm *c, int timeout_ms)
     c->base.n_ranks = c->process->n_ranks;
     c->base.n_here = c->process->n_here;
     const char *order = getenv("STOKER_MPI_ORDER"); /* "off": sums over hosts as MPI likes, to compare */
-    c->in_order = !(order && !strcmp(order, "off"));
+    c->base.any_order = order && !strcmp(order, "off");
     const char *shared = getenv("STOKER_MPI_SHARED"); /* "off": as if on several hosts, for tests and comparisons */
     if (c->base.n_here == c->base.n_ranks && !(shared && !strcmp(shared, "off")))
         STK_RETURN_IF_ERROR(share(c, timeout_ms));

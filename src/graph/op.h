@@ -35,7 +35,7 @@
  *   accumulate                      x, row i64 [] -> y [, levels]         y = x where row is 0, else y + x, where y is
  *                                     what the micro-batch before left; made by pass_accumulate
  *                                     attrs: accumulate; in_place: x lies where y does and is the sum already
- *                                     log2_parts 2 .. STK_MOST_LEVELS: a sum in a binary tree over that many
+ *                                     log2_parts 2 .. STK_MOST_LEVELS: a sum in a binary tree over 2^log2_parts
  *                                     micro-batches of `rows` rows, whole behind the last; one more output a level
  *                                     above the first, for sums that are not whole yet
  *   carry                           row i64 [] -> y                       what the micro-batch before left there, zeros

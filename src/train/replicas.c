@@ -54,6 +54,9 @@ static stk_status check_strict(const stk_trainer *trainer, int n_ranks)
         return stk_fail(STK_UNSUPPORTED,
                         "strict does not go with what is another training with another number of "
                         "replicas: leave out sync, sync_batch_norm, sum_precision, lr_scaling and shard");
+    if (trainer->comm && trainer->comm->any_order)
+        return stk_fail(STK_UNSUPPORTED,
+                        "strict: STOKER_MPI_ORDER=off has MPI add up as it likes; leave out one of them");
     stk_status status = check(trainer, n);
     return status == STK_OK ? STK_OK : stk_fail_prefix(status, "strict: ");
 }

@@ -53,12 +53,18 @@ def processes(name, launcher):
         check(code == 0 and content(folder, 4) == content("strict-1", 4), f"{name}, strict: the bits of one device: {text}")
 
 
+def order(launcher):
+    code, text = launch(launcher, 2, "strict.yaml", "--out", "no", "--threads", "1", STOKER_MPI_ORDER="off")
+    check(code != 0 and "strict: STOKER_MPI_ORDER=off" in text, f"MPI's own order: {code} {text}")
+
+
 def main():
     begin()
     strict()
     for name, (launcher, _) in LAUNCHERS.items():
         if shutil.which(launcher[0]):
             processes(name, launcher)
+            order(launcher)
         else:
             print(f"SKIP '{name}' is not installed: {launcher[0]}")
     end()
